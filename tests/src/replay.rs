@@ -221,7 +221,7 @@ mod tests {
     use super::{exchanges, matches};
 
     #[test]
-    fn a_transcript_matches_what_it_shows_and_nothing_else() {
+    fn a_transcript_matches_its_own_output_only() {
         for (expected, printed, is_same) in [
             ("Hello.", "Hello.\n", true),
             ("Hello.", "Hello there.", false),

@@ -164,7 +164,8 @@ where
         if pipeline.has_only_limits() {
             return Self::rated(pipeline, inner, request);
         }
-        let (findings, clock) = (Findings::default(), RequestClock::default());
+        let findings = Findings::default();
+        let clock = RequestClock::default();
         Self::decided(pipeline, inner, request, findings, clock, readiness, |head, journey| {
             pipeline.begin(head, journey);
             pipeline.advance(head, journey)
@@ -174,7 +175,8 @@ where
     /// Creates the future of a request in a layer in which only the limits decide. A request that they
     /// allow needs no journey, because nothing but their report may be left to do.
     fn rated(pipeline: &Arc<Pipeline>, inner: &mut S, mut request: Request<B>) -> Self {
-        let (findings, clock) = (Findings::default(), RequestClock::default());
+        let findings = Findings::default();
+        let clock = RequestClock::default();
         let rated = pipeline.charge(&pipeline.head(&request, &findings), None, &clock);
         let ready = rated.is_allowed().then(|| readiness(inner));
         if let Some(Poll::Ready(Ok(()))) = ready {
@@ -191,7 +193,8 @@ where
     /// Creates the future of a request that belongs to this room or to another one, depending on
     /// the server that reads it.
     pub(crate) fn ambiguous(pipeline: &Arc<Pipeline>, inner: &mut S, request: Request<B>) -> Self {
-        let (findings, clock) = (Findings::default(), RequestClock::default());
+        let findings = Findings::default();
+        let clock = RequestClock::default();
         Self::decided(pipeline, inner, request, findings, clock, readiness, |_, journey| {
             pipeline.stop_ambiguous(journey)
         })
@@ -199,7 +202,8 @@ where
 
     /// Creates the future of a request that belongs to no room and passes no stage.
     pub(crate) fn forwarded(pipeline: &Arc<Pipeline>, inner: &mut S, request: Request<B>) -> Self {
-        let (findings, clock) = (Findings::default(), RequestClock::default());
+        let findings = Findings::default();
+        let clock = RequestClock::default();
         Self::decided(pipeline, inner, request, findings, clock, readiness, |_, _| Continue(()))
     }
 
@@ -403,7 +407,8 @@ where
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
-        let (pipeline, journey) = (&**this.pipeline, this.journey);
+        let pipeline = &**this.pipeline;
+        let journey = this.journey;
         loop {
             // The pass is renewed while the request waits and while the application handles it, so
             // that the response rarely has to wait for the store.

@@ -168,7 +168,7 @@ mod tests {
     use super::Misconfiguration::{self, *};
 
     #[test]
-    fn each_has_a_code_after_its_name_and_a_sentence_that_says_what_to_do() {
+    fn every_misconfiguration_has_a_code_and_a_remedy() {
         let all: [Misconfiguration; 13] = [
             CountedTwice,
             EveryoneTrusted,

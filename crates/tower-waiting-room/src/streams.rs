@@ -36,7 +36,7 @@ impl DashboardStreams {
     /// forgotten.
     pub(crate) fn register(&self, streams: Weak<dyn EventStreams>) {
         let mut registered = self.locked();
-        registered.streams.retain(|it| it.strong_count() > 0);
+        registered.streams.retain(|stream| stream.strong_count() > 0);
         if registered.is_ended
             && let Some(streams) = streams.upgrade()
         {
@@ -49,7 +49,7 @@ impl DashboardStreams {
     pub(crate) fn end(&self) {
         let mut registered = self.locked();
         registered.is_ended = true;
-        registered.streams.iter().filter_map(Weak::upgrade).for_each(|it| it.end_all());
+        registered.streams.iter().filter_map(Weak::upgrade).for_each(|stream| stream.end_all());
     }
 
     fn locked(&self) -> MutexGuard<'_, Registered> {

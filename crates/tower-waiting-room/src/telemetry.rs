@@ -311,7 +311,8 @@ impl Telemetry {
         #[cfg(feature = "metrics")]
         {
             let find = |metric: table::Metric| {
-                let (room, gate) = (Arc::clone(&self.room), Arc::clone(&gate.name));
+                let room = Arc::clone(&self.room);
+                let gate = Arc::clone(&gate.name);
                 metrics::histogram!(metric.name, "room" => room, "gate" => gate)
             };
             match which {
@@ -327,7 +328,8 @@ impl Telemetry {
     #[cfg(feature = "metrics")]
     pub(crate) fn gate_gauges(&self, gate: &Arc<str>, gates: &[GateSnapshot]) {
         let set = |metric: table::Metric, value: f64| {
-            let (room, gate) = (Arc::clone(&self.room), Arc::clone(gate));
+            let room = Arc::clone(&self.room);
+            let gate = Arc::clone(gate);
             metrics::gauge!(metric.name, "room" => room, "gate" => gate).set(value);
         };
         // `Iterator::sum` returns -0.0 for an empty iterator of floats, which a gauge would show as
@@ -358,7 +360,8 @@ impl Telemetry {
                 let room = Arc::clone(&self.room);
                 metrics::counter!(table::RULES_FILE_LOADS.name, "room" => room, "outcome" => outcome)
             };
-            let (in_force, refused) = (loads("in_force"), loads("refused"));
+            let in_force = loads("in_force");
+            let refused = loads("refused");
             if error.is_none() { in_force } else { refused }.increment(1);
         }
         // The gauge exists from the first attempt too, before the next call of `record`.
@@ -392,7 +395,8 @@ impl Telemetry {
 
     /// Logs a misconfiguration.
     fn warn(&self, what: Misconfiguration) {
-        let (room, code) = (&*self.room, what.code());
+        let room = &*self.room;
+        let code = what.code();
         if !what.is_error() {
             tracing::warn!(room, code, hint = %what, "misconfigured");
         } else if tracing::dispatcher::has_been_set() {

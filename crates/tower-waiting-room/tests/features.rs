@@ -73,11 +73,12 @@ fn a_field_of_a_missing_feature_is_refused_as_unknown() {
 }
 
 #[test]
-fn a_layer_without_any_stage_is_refused_with_those_that_it_can_have() {
+fn a_layer_without_any_stage_is_refused_with_the_possible_ones() {
     let error = WaitingRoomConfig::builder("api").build().unwrap_err().to_string();
-    let (field, other) = match cfg!(feature = "room") {
-        true => ("total_active_users", "the number of visitors"),
-        false => ("rate_limit", "a rate limit or a limit on concurrency"),
+    let (field, other) = if cfg!(feature = "room") {
+        ("total_active_users", "the number of visitors")
+    } else {
+        ("rate_limit", "a rate limit or a limit on concurrency")
     };
     assert!(error.starts_with(&format!("{field} is missing, expected {other}")), "{error}");
 }

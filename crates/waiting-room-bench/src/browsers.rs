@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_accept_header_is_there_twice() {
+    fn no_accept_header_occurs_twice() {
         let types = |client: Preferences| client.types;
         assert_eq!(dozen().map(types).collect::<HashSet<_>>().len(), BROWSERS.len());
         assert_eq!(made_up().map(types).collect::<HashSet<_>>().len(), MADE_UP);

@@ -98,13 +98,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_figure_has_the_digits_it_deserves() {
+    fn a_figure_has_its_significant_digits() {
         let shown = [0.001, 1.234, 12.34, 1234.5, f64::NAN].map(figure);
         assert_eq!(shown, ["0", "1.23", "12.3", "1234", "-"]);
     }
 
     #[test]
-    fn a_bar_says_what_was_found_and_whether_that_is_enough() {
+    fn a_bar_shows_its_figure_and_whether_it_is_met() {
         let bars = [
             Bar::at_most("ns", 1000.0, 640.0),
             Bar::at_most("allocations", 2.0, 3.0),

@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cases_that_are_compared_stand_where_they_are_looked_for() {
+    fn the_compared_cases_are_at_their_indices() {
         for group in [BEHIND_AXUM, WITHOUT_AXUM] {
             assert!(group.cases()[FLOOR].name.contains("floor"));
             assert_eq!(group.cases()[FORWARDING].name, "+ a layer that forwards");
@@ -272,13 +272,13 @@ mod tests {
     }
 
     #[test]
-    fn a_layer_that_forwards_allocates_nothing_itself() {
+    fn a_forwarding_layer_allocates_nothing_itself() {
         let [floor, forwarding] = [FLOOR, FORWARDING].map(|case| allocations(WITHOUT_AXUM, case));
         assert_eq!(floor, forwarding);
     }
 
     #[test]
-    fn a_valid_pass_allocates_once_at_most_more_than_a_layer_that_forwards() {
+    fn a_valid_pass_allocates_at_most_once_more_than_a_forwarding_layer() {
         let group = BEHIND_AXUM;
         let [forwarding, ours] = [FORWARDING, ours(group)].map(|case| allocations(group, case));
         assert!(ours <= forwarding + 1, "{ours} against {forwarding}");

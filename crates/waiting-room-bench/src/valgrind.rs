@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_dhat_says_is_read() {
+    fn the_output_of_dhat_is_parsed() {
         let said = "==7== \n==7== Total:     1,002,048 bytes in 1,017 blocks\n\
                     ==7== At t-gmax: 4,096 bytes in 3 blocks\n\
                     ==7== At t-end:  0 bytes in 0 blocks\n";
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_callgrind_says_is_read() {
+    fn the_output_of_callgrind_is_parsed() {
         let said = "==7== Events    : Ir\n==7== Collected : 37268523\n";
         assert_eq!(after(said, " Collected : ").map(numbers), Some(vec![37_268_523.0]));
     }

@@ -60,7 +60,8 @@
 //! let now = Timestamp::from_secs(1_000);
 //!
 //! // The room has one slot: the first visitor is admitted, and the second waits.
-//! let (ann, bob) = (VisitorId::new(1), VisitorId::new(2));
+//! let ann = VisitorId::new(1);
+//! let bob = VisitorId::new(2);
 //! assert!(matches!(room.enter(ann, now), Verdict::Admit { .. }));
 //! let Verdict::Wait { ticket, .. } = room.enter(bob, now) else { panic!("the room is full") };
 //!

@@ -256,7 +256,8 @@ mod tests {
         let doors = Event::new("doors", start, start + Duration::from_secs(60))
             .with_prequeue_start(start.before(Duration::from_secs(60)))
             .with_limits(9, None);
-        let (rules, schedule) = (RoomRules::new("shop", 5), Schedule::new([doors]).unwrap());
+        let rules = RoomRules::new("shop", 5);
+        let schedule = Schedule::new([doors]).unwrap();
         let clock = ManualClock::new(start);
         let store = MemoryStore::with_schedule(rules.clone(), schedule, clock).unwrap();
         assert_eq!(store.rules().total_active_users(), 9);

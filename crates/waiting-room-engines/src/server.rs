@@ -261,7 +261,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_whose_port_is_taken_says_so() {
+    fn a_taken_port_is_reported() {
         let mut server = EngineServer::start(Engine::Redis, Persistence::Never).unwrap();
         server.kill();
         let _taker = TcpListener::bind(("127.0.0.1", server.port())).unwrap();

@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn an_epoch_is_read_as_the_status_shows_it() {
+    fn an_epoch_is_parsed_as_the_status_prints_it() {
         assert_eq!(parse_epoch("3/1"), Ok(Epoch::new(Term::new(3), 1)));
         let error = "epoch is \"3\", expected a term and a number, such as 3/1";
         assert_eq!(parse_epoch("3").unwrap_err(), error);

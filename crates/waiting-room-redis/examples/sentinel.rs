@@ -17,7 +17,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let (Some(url), Some(name)) = (arguments.next(), arguments.next()) else {
         return Err("usage: sentinel <URL of a Sentinel> <name of the primary>".into());
     };
-    let (sentinel, rules) = (Client::open(url)?, RoomRules::new("shop", 200));
+    let sentinel = Client::open(url)?;
+    let rules = RoomRules::new("shop", 200);
 
     let open = move || primary(sentinel.clone(), name.clone());
     let store = RedisStore::connect(open, rules, RedisStoreOptions::new()).await?;

@@ -83,9 +83,10 @@ impl ServerClock {
     /// Returns the latest time that this clock has returned, or zero before the first reply,
     /// because until then no time has come from the server.
     pub(crate) fn told(&self) -> Timestamp {
-        match self.is_known.load(Ordering::Relaxed) {
-            true => Timestamp::from_nanos(self.told.load(Ordering::Relaxed)),
-            false => Timestamp::ZERO,
+        if self.is_known.load(Ordering::Relaxed) {
+            Timestamp::from_nanos(self.told.load(Ordering::Relaxed))
+        } else {
+            Timestamp::ZERO
         }
     }
 

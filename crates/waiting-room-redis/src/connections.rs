@@ -244,7 +244,8 @@ pub(crate) async fn answered<T>(
     pin!(asked);
     let sent = Instant::now();
     let mut answer = timeout(deadline, &mut asked).await;
-    let (overdue, mut in_time) = (Instant::now(), 0);
+    let overdue = Instant::now();
+    let mut in_time = 0;
     let mut was_late = overdue - sent >= deadline + LATE;
     while answer.is_err() && in_time < TURNS && overdue.elapsed() < LONGEST_LAG {
         let turn = Instant::now();
@@ -292,10 +293,8 @@ fn is_of_the_way(error: &RedisError) -> bool {
 
 /// Wraps an error of the Redis client.
 pub(crate) fn unavailable(error: &RedisError) -> StoreError {
-    let kind = match error.is_timeout() {
-        true => StoreErrorKind::Timeout,
-        false => StoreErrorKind::Unavailable,
-    };
+    let kind =
+        if error.is_timeout() { StoreErrorKind::Timeout } else { StoreErrorKind::Unavailable };
     StoreError::new(kind).with_source(error.clone())
 }
 
@@ -365,7 +364,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_client_that_gives_up_while_its_node_is_late_does_not_prove_the_server_silent() {
+    async fn a_late_node_does_not_mistake_its_impatient_client_for_a_silent_server() {
         let deadline = Duration::from_millis(50);
         let gives_up = async |after, late| {
             tokio::time::sleep(after).await;
@@ -384,8 +383,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn another_connection_is_opened_at_once_and_then_after_pauses_that_double_up_to_a_second()
-    {
+    async fn reconnecting_starts_at_once_and_backs_off_up_to_a_second() {
         let mut reopening = Reopening::default();
         let mut pauses = Vec::new();
         for _ in 0..10 {
@@ -411,7 +409,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_late_node_notices_after_a_while_that_its_server_never_answers() {
-        let (breaker, late) = (Breaker::default(), StoreError::new(StoreErrorKind::Busy));
+        let breaker = Breaker::default();
+        let late = StoreError::new(StoreErrorKind::Busy);
         assert!(breaker.excuses(&late));
         tokio::time::advance(LONGEST_LAG / 2).await;
         assert!(breaker.excuses(&late) && !breaker.succeeded());
@@ -423,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn five_failures_in_a_row_open_it_and_one_answer_closes_it() {
+    fn five_failures_in_a_row_open_the_breaker_and_one_answer_closes_it() {
         let breaker = Breaker::default();
         (0..4).for_each(|_| assert!(!breaker.failed()));
         assert!(!breaker.succeeded());

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn who_stands_beyond_the_frontier_is_told_its_position_by_the_node() {
+    fn a_node_tells_visitors_beyond_the_frontier_their_positions() {
         let verdict = check_in(&ticket(375, true), at(1_000));
         let Some(Verdict::Wait { ticket, reason: Reason::QueuedBehindOthers }) = verdict else {
             panic!("{verdict:?}");
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn who_may_enter_or_has_no_place_asks_and_so_does_everybody_when_nothing_is_known() {
+    fn visitors_before_the_frontier_or_without_a_place_ask_the_store() {
         assert_eq!(check_in(&ticket(100, true), at(1_000)), None);
         assert_eq!(check_in(&ticket(375, false), at(1_000)), None);
         assert_eq!(check_in(&ticket(375, true), at(1_002)), None);

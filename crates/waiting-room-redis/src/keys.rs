@@ -122,7 +122,8 @@ pub(crate) fn validate_name(name: String) -> Result<String, ConfigError> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
     if name.is_empty() || name.len() > 64 || !name.bytes().all(is_plain) {
         let expected = "1 to 64 letters, digits, '-' or '_'";
-        let (kind, given) = (ConfigErrorKind::Malformed, format!("{name:?}"));
+        let kind = ConfigErrorKind::Malformed;
+        let given = format!("{name:?}");
         return Err(ConfigError::new(kind, "name", given, expected));
     }
     Ok(name)
@@ -163,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_that_would_end_the_hash_tag_is_none() {
+    fn a_name_that_would_end_the_hash_tag_is_refused() {
         assert_eq!(validate_name("check-out_2".to_owned()).unwrap(), "check-out_2");
         for name in ["", "a}b", "a{b", "a:b", "a b", &"a".repeat(65)] {
             let error = validate_name(name.to_owned()).unwrap_err().to_string();

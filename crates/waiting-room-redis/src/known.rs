@@ -97,7 +97,8 @@ impl KnownPlan {
         draw: Option<Arc<KnownDraw>>,
         now: Timestamp,
     ) -> Self {
-        let reveal = draw.as_ref().and_then(|it| it.drawn.as_ref()).map(|(it, _)| it.clone());
+        let reveal =
+            draw.as_ref().and_then(|draw| draw.drawn.as_ref()).map(|(reveal, _)| reveal.clone());
         let plan = Arc::new(plan.with_reveal(reveal));
         let in_force = Arc::new(plan.rules_at(now));
         let until = plan.schedule().next_change(now);
@@ -119,7 +120,7 @@ impl KnownPlan {
     /// Returns the same knowledge with the number of entrants of a draw, or `None` if the number is
     /// known or the draw is not.
     pub(crate) fn with_entrants(&self, tag: u32, entrants: u32, now: Timestamp) -> Option<Self> {
-        let is_drawn = |it: &KnownDraw| it.tag == tag && it.entrants() == Some(entrants);
+        let is_drawn = |draw: &KnownDraw| draw.tag == tag && draw.entrants() == Some(entrants);
         if self.draw.as_deref().is_some_and(is_drawn) {
             return None;
         }
@@ -130,12 +131,12 @@ impl KnownPlan {
 
     /// Returns the tag and the number of entrants of the latest draw that has taken place.
     pub(crate) fn drawn(&self) -> Option<(u32, u32)> {
-        self.draw.as_ref().and_then(|it| Some((it.tag, it.entrants()?)))
+        self.draw.as_ref().and_then(|draw| Some((draw.tag, draw.entrants()?)))
     }
 
     /// Returns the place of an entrant in the draw with this tag, and the number of entrants.
     pub(crate) fn place_of(&self, tag: u32, number: u32) -> Option<(u32, u32)> {
-        let draw = self.draw.as_deref().filter(|it| it.tag == tag)?;
+        let draw = self.draw.as_deref().filter(|draw| draw.tag == tag)?;
         let (reveal, shuffle) = draw.drawn.as_ref()?;
         Some((shuffle.place_of(number)?, reveal.entrants()))
     }
@@ -143,9 +144,10 @@ impl KnownPlan {
     /// Returns what the script is told of the entrant of a ticket.
     pub(crate) fn shown(&self, ticket: &Ticket) -> Option<ShownEntrant> {
         let entrant = ticket.entrant?;
-        let (tag, number) = (entrant.draw, entrant.number);
+        let tag = entrant.draw;
+        let number = entrant.number;
         let told = entrant.place.zip(entrant.entrants);
-        let known = self.drawn().filter(|it| it.0 == tag);
+        let known = self.drawn().filter(|drawn| drawn.0 == tag);
         // The place in the ticket is not computed again, unless the draw is another one.
         let (place, entrants) = match (told, known) {
             (Some(told), Some((_, entrants))) if told.1 == entrants => told,
@@ -168,13 +170,14 @@ impl KnownPlan {
 
     /// Returns the draw with this tag, before or after it has taken place.
     fn lottery(&self, tag: u32) -> Option<Lottery> {
-        if let Some(draw) = self.draw.as_deref().filter(|it| it.tag == tag) {
+        if let Some(draw) = self.draw.as_deref().filter(|draw| draw.tag == tag) {
             return Some(draw.lottery.clone());
         }
         let schedule = self.plan.schedule();
         let is_of =
             |commitment: waiting_room_core::room::event::Commitment| commitment.tag() == tag;
-        let event = schedule.events().iter().find(|it| it.shuffle_at_start().is_some_and(is_of))?;
+        let event =
+            schedule.events().iter().find(|event| event.shuffle_at_start().is_some_and(is_of))?;
         schedule.lottery(event).cloned()
     }
 }

@@ -97,10 +97,12 @@ impl Nodes {
             invocation.invoke_async(connection).await.map_err(|error| unavailable(&error))
         };
         let mut each = ReplyFields::of(answered(deadline, asked).await?)?;
-        let (now, mut nodes) = (clock.now(), Vec::new());
+        let now = clock.now();
+        let mut nodes = Vec::new();
         while let Some(said) = each.next_if_any() {
             let mut said = ReplyFields::of(said)?;
-            let (name, age_us) = (said.text()?, said.number()?);
+            let name = said.text()?;
+            let age_us = said.number()?;
             let node = RoomNode::new(name, now.before(Duration::from_micros(age_us)));
             nodes.push(if node.name == self.name { node.as_this_node() } else { node });
         }

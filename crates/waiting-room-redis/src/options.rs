@@ -113,9 +113,10 @@ impl RedisStoreOptions {
     pub(crate) fn validate(self) -> Result<Self, ConfigError> {
         let (shortest, longest) = Self::DEADLINE;
         if self.deadline < shortest || self.deadline > longest {
-            let kind = match self.deadline < shortest {
-                true => ConfigErrorKind::TooSmall,
-                false => ConfigErrorKind::TooLarge,
+            let kind = if self.deadline < shortest {
+                ConfigErrorKind::TooSmall
+            } else {
+                ConfigErrorKind::TooLarge
             };
             let given = format_args!("{:?}", self.deadline);
             let expected = format_args!("{shortest:?} to {longest:?}");

@@ -177,11 +177,14 @@ mod tests {
             let phases: Vec<Value> = serde_json::from_slice(&arguments[2]).unwrap();
             let seen: Vec<_> = phases
                 .iter()
-                .map(|it| (it["from_us"].as_u64().unwrap() / 1_000_000, it["stage"].as_str()))
+                .map(|phase| {
+                    (phase["from_us"].as_u64().unwrap() / 1_000_000, phase["stage"].as_str())
+                })
                 .collect();
             let expected = [(0, "idle"), (500, "prequeue"), (1_000, "active")];
             let after = [(2_000, "active"), (2_000, "active"), (2_000, "active"), (3_000, "idle")];
-            let expected = expected.into_iter().chain(after).map(|(from, it)| (from, Some(it)));
+            let expected =
+                expected.into_iter().chain(after).map(|(from, stage)| (from, Some(stage)));
             assert!(seen.into_iter().eq(expected), "{phases:?}");
             let of_prequeue = phases[1]["rules"].as_array().unwrap();
             assert!(of_prequeue.contains(&"queue_all".into()));

@@ -209,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_glance_says_what_the_snapshot_said_that_has_left_it() {
+    fn a_glance_restores_the_numbers_of_its_snapshot() {
         let glance = "1700000000000000 1 9 3 0.5 1.25 2 40 7 3 1690000000000000 5 10 20 30";
         let (head, mut said) = revive(glance).unwrap();
         assert_eq!(head.now, from_micros(1_700_000_000_000_000));

@@ -295,8 +295,9 @@ impl Shared {
         head: &Head,
         mut said: ReplyFields,
     ) -> Result<(RoomSnapshot, bool), StoreError> {
-        let (active, new_in_last_minute, waiting) =
-            (said.number()?, said.number()?, said.number()?);
+        let active = said.number()?;
+        let new_in_last_minute = said.number()?;
+        let waiting = said.number()?;
         let first_arrival = u64::try_from(said.signed()?).ok().map(clock::from_micros);
         let rules = said.bytes()?;
         // Without a frontier in the snapshot, every check-in goes to the server.
@@ -308,14 +309,17 @@ impl Shared {
             _ => read.clone(),
         });
         let is_more = said.signed()? == 1;
-        let (first_touches, abandoned) = (said.number()?, said.number()?);
+        let first_touches = said.number()?;
+        let abandoned = said.number()?;
         self.take_changed(head.version, &rules, &said.bytes()?, said.fields()?);
-        let (tag, entrants): (u32, u32) = (said.number()?, said.number()?);
+        let tag: u32 = said.number()?;
+        let entrants: u32 = said.number()?;
         let known = self.known();
         let mut snapshot = RoomSnapshot::empty(head.now, &known.plan().rules_at(head.now));
         let of_draw = |commitment: Commitment| (commitment.tag() == tag).then_some(entrants);
         let phase = known.plan().phase_at(head.now);
-        snapshot.event = EventFigures::of(phase, head.now, |it| of_draw(it).unwrap_or_default());
+        snapshot.event =
+            EventFigures::of(phase, head.now, |draw| of_draw(draw).unwrap_or_default());
         snapshot.active = active;
         snapshot.new_in_last_minute = new_in_last_minute;
         snapshot.waiting = waiting;
@@ -341,7 +345,9 @@ impl Shared {
     /// never reported would become away although it checks in.
     pub(crate) fn answer(&self, ticket: &Ticket) -> Option<Verdict> {
         let frontier = self.frontier.load();
-        let (frontier, now, known) = (frontier.as_ref()?, self.clock.now(), self.known());
+        let frontier = frontier.as_ref()?;
+        let now = self.clock.now();
+        let known = self.known();
         // The frontier was drawn under the rules of its time.
         let change = known.plan().schedule().next_change(frontier.at);
         if change.is_some_and(|change| change <= now) {
@@ -410,13 +416,15 @@ impl Shared {
 
     /// Logs that the node starts without its server.
     pub(crate) fn is_not_there(&self, error: &StoreError) {
-        let (room, source) = (self.origin.name(), error.source().map(tracing::field::display));
+        let room = self.origin.name();
+        let source = error.source().map(tracing::field::display);
         tracing::warn!(room, %error, source, "the node starts without its store");
     }
 
     /// Logs that the room does not take over the configuration of this node.
     pub(crate) fn is_refused(&self, error: &StoreError) {
-        let (room, source) = (self.origin.name(), error.source().map(tracing::field::display));
+        let room = self.origin.name();
+        let source = error.source().map(tracing::field::display);
         tracing::warn!(room, %error, source, "the room refuses this node and goes on as before");
     }
 
@@ -437,7 +445,8 @@ impl Shared {
             return;
         }
         if self.breaker.failed() {
-            let (room, source) = (self.origin.name(), error.source().map(tracing::field::display));
+            let room = self.origin.name();
+            let source = error.source().map(tracing::field::display);
             tracing::warn!(room, %error, source, "calls to the store are suspended");
             self.opened.notify_one();
         } else if error.kind() == StoreErrorKind::Unavailable {

@@ -237,7 +237,8 @@ impl RedisStore {
     #[doc(hidden)]
     pub async fn report_of_site(&self, report: &NodeReport) -> Result<SiteReport, StoreError> {
         let NodeReport { node, incarnation, arrivals, at_door, judged, .. } = report;
-        let (door_us, speaks_us) = (whole(report.door_for), whole(report.speaks_for));
+        let door_us = whole(report.door_for);
+        let speaks_us = whole(report.speaks_for);
         let judged_us = micros(*judged);
         let held_us = report.minute.map_or(0, rounded_up);
         let argument = format!(
@@ -245,10 +246,12 @@ impl RedisStore {
              {held_us}"
         );
         let (head, mut said) = self.ask(Verb::Report, vec![argument.into_bytes()], None).await?;
-        let (speaks, free) = (said.flag()?, said.number()?);
+        let speaks = said.flag()?;
+        let free = said.number()?;
         let none = || malformed("a site has no account of slots".to_owned());
         let slots = account(said.fields()?)?.ok_or_else(none)?;
-        let (minute, counted) = (account(said.fields()?)?, counted(said.fields()?)?);
+        let minute = account(said.fields()?)?;
+        let counted = counted(said.fields()?)?;
         Ok(SiteReport { at: head.now, speaks, free, slots, minute, counted })
     }
 
@@ -272,7 +275,8 @@ impl RedisStore {
     ) -> Result<(bool, u64), StoreError> {
         // Rounded so that a lease is never longer, and a slot never held for less time, than the
         // global ledger counts with.
-        let (session_us, margin_us) = (rounded_up(times.session), rounded_up(times.margin));
+        let session_us = rounded_up(times.session);
+        let margin_us = rounded_up(times.margin);
         let heartbeat_us = whole(times.heartbeat);
         let argument = format!("{limit} {session_us} {margin_us} {heartbeat_us} {term} {news}");
         let (_, mut said) = self.ask(Verb::Hear, vec![argument.into_bytes()], None).await?;
@@ -295,8 +299,9 @@ impl fmt::Display for GlobalNews {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Grant { epoch: (term, count), heard, lease, granted, reserve, recall } => {
-                let (heard_us, lease_us, recall) =
-                    (micros(*heard), whole(*lease), u8::from(*recall));
+                let heard_us = micros(*heard);
+                let lease_us = whole(*lease);
+                let recall = u8::from(*recall);
                 write!(f, "grant {term} {count} {heard_us} {lease_us} {granted} {reserve} {recall}")
             }
             Self::Plan { ceiling, minutes } => {
@@ -317,7 +322,8 @@ impl fmt::Display for GlobalNews {
                 write!(f, "tickets {incarnation:016x} {minute} {total} {}", u8::from(*is_dry))
             }
             Self::Welcome { epoch: (term, count), incarnation, heard, lease, inherited } => {
-                let (heard_us, lease_us) = (micros(*heard), whole(*lease));
+                let heard_us = micros(*heard);
+                let lease_us = whole(*lease);
                 write!(
                     f,
                     "welcome {term} {count} {incarnation:016x} {heard_us} {lease_us} {inherited}"

@@ -146,7 +146,8 @@ impl RedisStore {
         // batch of one operation does not delay the other operations.
         let lanes = Verb::ALL.map(|verb| {
             let (calls, served) = mpsc::channel(MAX_WAITING);
-            let (connections, shared) = (Arc::clone(&connections), Arc::clone(&shared));
+            let connections = Arc::clone(&connections);
+            let shared = Arc::clone(&shared);
             tokio::spawn(batches::serve(verb, served, connections, shared));
             calls
         });
@@ -196,7 +197,8 @@ impl RedisStore {
     /// Just after the start of an event with a draw, the script may ask for places of entrants, which
     /// only nodes can compute. The call is then repeated with these places.
     async fn ask_for(&self, stays: Stays, ticket: &Ticket) -> Result<Verdict, StoreError> {
-        let (mut shown, mut departed) = (self.shared.shown(ticket), Vec::new());
+        let mut shown = self.shared.shown(ticket);
+        let mut departed = Vec::new();
         for _ in 0..MAX_QUESTIONS {
             let arguments = verbs::check_in(ticket, self.now(), stays, shown, &departed);
             let (head, said) = self.ask(Verb::CheckIn, arguments, None).await?;

@@ -259,7 +259,8 @@ fn waits(
 /// Returns whether the order of the line is unknown until the start of an event.
 fn take_entrant(ticket: &mut Ticket, said: &mut ReplyFields) -> Result<bool, StoreError> {
     let Some(number) = said.next_number_if_any()? else { return Ok(false) };
-    let (tag, place): (u32, u32) = (said.number()?, said.number()?);
+    let tag: u32 = said.number()?;
+    let place: u32 = said.number()?;
     let entrants = u32::try_from(said.signed()?).ok();
     if number > 0 {
         let mut entrant = Entrant::new(number, tag);
@@ -285,7 +286,9 @@ pub(crate) fn answer(
         return verdict_of(&kind, head, said, shown.id, Some(shown), rules)
             .map(CheckInReply::Verdict);
     }
-    let (tag, number, entrants) = (said.number()?, said.number()?, said.number()?);
+    let tag = said.number()?;
+    let number = said.number()?;
+    let entrants = said.number()?;
     let mut departed = said.fields()?;
     let mut numbers = Vec::new();
     while let Some(number) = departed.next_number_if_any()? {

@@ -46,7 +46,8 @@ pub(crate) async fn watch<C: ConnectionLike + Clone>(
     shared: Arc<Shared>,
     store: WeakSender<Call>,
 ) {
-    let (mut reopening, mut looks) = (Reopening::default(), Looks::default());
+    let mut reopening = Reopening::default();
+    let mut looks = Looks::default();
     while store.upgrade().is_some() {
         let mut looked = looks.look_by(&connections, &shared).await;
         // The second poll uses the new connection immediately. If only the connection was broken,
@@ -144,9 +145,10 @@ impl Looks {
         shared: &Shared,
     ) -> Result<(), StoreError> {
         // A node that uses a glance leaves the sweeping to the node that wrote the glance.
-        let is_more = match self.glance(connection, shared).await? {
-            true => false,
-            false => snapshot(connection, shared).await?,
+        let is_more = if self.glance(connection, shared).await? {
+            false
+        } else {
+            snapshot(connection, shared).await?
         };
         tell_of_those_far_back(connection, shared).await?;
         give_up(connection, shared).await?;

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_arrive_in_each_minute_as_the_trace_says_give_or_take() {
+    fn the_arrivals_of_each_minute_follow_the_trace() {
         for seed in seeds(3) {
             let times = arrivals(&[40_000, 0, 10_000], 60, seed);
             let in_minute = |index: u64| {
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn the_gaps_are_as_uneven_as_chance_makes_them() {
+    fn the_gaps_are_as_uneven_as_chance() {
         for seed in seeds(3) {
             let times = arrivals(&[20_000], 60, seed);
             let gaps: Vec<_> =

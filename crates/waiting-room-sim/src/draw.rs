@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_advantage_of_the_first_comers_is_found() {
+    fn a_small_advantage_of_early_arrivals_is_found() {
         for seed in seeds(3) {
             // In half of the draws, those who came first get their places in the order of arrival.
             let favors = |places: &mut Vec<u32>, rng: &mut Pcg64Mcg| {

@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn each_place_is_told_once() {
+    fn each_place_is_reported_once() {
         let mut rng = Pcg64Mcg::seed_from_u64(seeds(1)[0]);
         let mut places = places(&mut rng).unwrap();
         places.sort_unstable();

@@ -154,7 +154,7 @@ mod tests {
     const RETENTION: Duration = Duration::from_secs(300);
 
     #[test]
-    fn shares_and_medians_come_out_as_asked_for() {
+    fn shares_and_medians_match_the_settings() {
         let habits = Habits::default();
         let crowd = Crowd::new(habits, RETENTION);
         for seed in seeds(3) {
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn visitors_come_back_on_time_late_early_within_the_retention_and_beyond() {
+    fn visitors_return_on_time_late_early_within_the_retention_and_beyond() {
         let crowd = Crowd::new(Habits::default(), RETENTION);
         let interval = Duration::from_secs(20);
         for seed in seeds(3) {

@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bar_of_what_could_not_be_measured_is_missed() {
+    fn a_bar_without_a_measurement_is_missed() {
         assert!(!is_met(&[f64::NAN], Bound::AtLeast(0.0)));
         assert!(!is_met(&[100.0, f64::NAN], Bound::AtLeast(0.0)));
         assert!(!is_met(&[f64::NAN, 1.0], Bound::AtMost(2.5)));

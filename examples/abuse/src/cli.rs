@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn all_attacks_are_tried_unless_some_are_named() {
+    fn all_attacks_are_tried_by_default() {
         let attacks = |line: &str| Cli::parse_from(line.split_whitespace()).plan.attacks();
         assert_eq!(attacks("abuse --short"), Attack::value_variants());
         let two = [Attack::KeyFlood, Attack::Paths];

@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_tried_is_refused() {
+    fn impossible_settings_are_refused() {
         let parse = |line: &str| Cli::try_parse_from(line.split_whitespace());
         assert!(parse("converter --for 10s --cpu 95 --clients 256").is_ok());
         for line in ["--for 9s", "--for 11m", "--cpu 9", "--cpu 96", "--clients 0", "--clients 257"]

@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_client_comes_back_when_it_is_told_to() {
+    fn a_client_returns_at_the_stated_time() {
         let mut back_off = BackOff::new(0.5);
         let told = Duration::from_secs(7);
         assert_eq!(back_off.pause(Some(told)), told);
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_is_told_nothing_waits_twice_as_long_each_time() {
+    fn without_a_stated_time_a_client_doubles_its_wait() {
         let pauses = |spread| {
             let mut back_off = BackOff::new(spread);
             [(); 8].map(|()| back_off.pause(None).as_millis())
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_of_seconds_says_nothing() {
+    fn a_malformed_number_of_seconds_is_ignored() {
         for value in [&b""[..], b"soon", b"-1", b"1.5", b"Sat, 21 Nov 2026 08:00:00 GMT", b"\xff"] {
             assert_eq!(seconds(Some(value)), None, "{value:?}");
         }

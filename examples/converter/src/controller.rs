@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_finds_the_share_and_stays_about_it() {
+    fn a_limit_finds_the_share_and_stays_near_it() {
         let mut limit = FractionalLimit::new(4);
         for round in 0..200 {
             // Each permit uses half of the CPU, and the target is 70 %.

@@ -97,14 +97,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_neither_idle_nor_waiting_for_a_disk_is_busy() {
+    fn time_that_is_neither_idle_nor_io_wait_is_busy() {
         let stat = "cpu  100 20 30 9000 800 4 5 6 100 0\ncpu0 1 2 3 4 5 6 7 8 9 0\n";
         assert_eq!(busy(stat, 100), Some(Duration::from_millis(1_650)));
         assert_eq!(busy(stat, 1_000), Some(Duration::from_millis(165)));
     }
 
     #[test]
-    fn what_is_no_such_line_says_nothing() {
+    fn other_lines_are_ignored() {
         for stat in ["", "cpu0 1 2 3 4 5 6 7 8", "cpu  1 2 3 4 5 6 7", "cpu  1 2 3 4 5 6 7 -8"] {
             assert_eq!(busy(stat, 100), None, "{stat:?}");
         }
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_computes_is_seen_to_do_so() {
+    fn a_computing_process_is_measured_as_busy() {
         let process = of_process();
         let thread = of_thread();
         while of_thread() < thread + Duration::from_millis(5) {}

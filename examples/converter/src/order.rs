@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_who_had_a_later_one_before_it_was_overtaken() {
+    fn a_request_that_finished_after_a_later_one_was_overtaken() {
         for (numbers, overtaken, by_at_most) in [
             (&[][..], 0, 0),
             (&[0, 1, 2, 3], 0, 0),

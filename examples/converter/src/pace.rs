@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn permits_times_their_part_of_a_core_is_the_share_that_was_asked_for() {
+    fn permits_times_their_part_of_a_core_is_the_requested_share() {
         for (percent, cores, limit) in
             [(70, 2, 2), (50, 2, 1), (70, 10, 7), (70, 16, 12), (10, 1, 1), (95, 64, 61)]
         {

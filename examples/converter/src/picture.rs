@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_picture_or_too_large_is_an_error() {
+    fn malformed_or_oversized_input_is_an_error() {
         assert!(convert(b"no picture").is_err());
         let long = encoded(&RgbImage::new(MAX_EDGE + 1, 8)).unwrap();
         assert!(convert(&long).is_err());

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn everybody_is_to_be_served_and_in_order() {
+    fn a_run_has_to_serve_every_request_and_in_order() {
         let spoilt = |spoil: &dyn Fn(&mut Run)| {
             let mut run = run(Way::Fixed, 70.0);
             spoil(&mut run);

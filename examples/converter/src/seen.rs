@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn together_they_saw_what_each_of_them_saw() {
+    fn merged_records_contain_all_values() {
         let one = |served: usize, refused| Seen {
             waits_us: vec![1_000; served],
             served_each: vec![served],

@@ -54,7 +54,7 @@ fn the_usage_is_printed_on_request() {
 }
 
 #[test]
-fn what_is_wrong_is_named() {
+fn errors_are_named() {
     let negative = ROOM.replace("300", "-300");
     for (files, args, message) in [
         (&[][..], &[][..], "from-cloudflare: usage: "),

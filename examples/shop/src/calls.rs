@@ -220,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_newcomer_takes_one_call_a_pass_none_and_a_renewal_one_that_extends_the_session() {
+    fn a_newcomer_takes_one_call_a_pass_none_and_a_renewal_one() {
         run(async |clock| {
             let rules = RoomRules::new("shop", 1).with_session_duration(MINUTE);
             let store = CountedStore(MemoryStore::with_clock(rules, clock).unwrap());
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_renewal_without_a_whole_session_extends_none_also_if_it_is_answered_late() {
+    fn a_renewal_for_less_than_a_session_extends_none_even_if_answered_late() {
         let at = Timestamp::from_secs;
         let pass = |until| {
             let id = VisitorId::new(1);

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_of_a_collector_is_refused() {
+    fn a_malformed_address_of_a_collector_is_refused() {
         let given = ["", "127.0.0.1:4318", "localhost", "https://collector:4318", "http://", "/v1"];
         for given in given.into_iter().chain(["http://:4318", "grpc://c:4317", "http://c/?key=1"]) {
             assert_eq!(given.parse::<Collector>(), Err(EXPECTED), "{given:?}");

@@ -49,9 +49,10 @@ impl Site {
     /// Starts a site, and waits until it serves.
     pub(crate) async fn start(plan: &Plan, setup: SiteSetup<'_>) -> Result<Self> {
         let store = start_store(plan, &setup)?;
-        let replica = match setup.is_replicated {
-            true => Some((Replica::of(&store).await?, Link::to(address_of(&store), PROMPT)?)),
-            false => None,
+        let replica = if setup.is_replicated {
+            Some((Replica::of(&store).await?, Link::to(address_of(&store), PROMPT)?))
+        } else {
+            None
         };
         let url = match &replica {
             Some((_, link)) => format!("redis://{}", link.address()),
@@ -101,10 +102,8 @@ impl Site {
 }
 
 fn start_store(plan: &Plan, setup: &SiteSetup<'_>) -> Result<EngineServer> {
-    let options = match setup.is_replicated {
-        true => &Replica::OPTIONS_OF_STORE,
-        false => setup.kept.options(),
-    };
+    let options =
+        if setup.is_replicated { &Replica::OPTIONS_OF_STORE } else { setup.kept.options() };
     let environment = setup.of_store.iter().map(|(name, value)| (name.to_string(), value.clone()));
     EngineServer::start_in(plan.engine.into(), options, &environment.collect::<Vec<_>>())
 }

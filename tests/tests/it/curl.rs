@@ -10,7 +10,7 @@ pub(crate) fn curl(shown: &str, format: &str) -> Program {
 }
 
 #[tokio::test]
-async fn each_accept_header_gets_an_answer_that_it_can_use() {
+async fn each_accept_header_gets_a_usable_answer() {
     let (house, _guest) = House::full(config()).await;
     for (accept, expected) in [
         ("*/*", "429 application/json"),
@@ -28,7 +28,7 @@ async fn each_accept_header_gets_an_answer_that_it_can_use() {
 }
 
 #[tokio::test]
-async fn a_page_is_refreshed_when_a_program_would_come_back() {
+async fn a_page_refreshes_at_the_time_at_which_a_program_would_return() {
     let (house, _guest) = House::full(config()).await;
     let times = "%header{refresh} %header{retry-after}";
     let ask = |accept: &str| {
@@ -41,7 +41,7 @@ async fn a_page_is_refreshed_when_a_program_would_come_back() {
 }
 
 #[tokio::test]
-async fn with_a_jar_and_retries_it_waits_and_gets_in_by_itself() {
+async fn curl_with_a_jar_and_retries_waits_and_enters() {
     let (house, guest) = House::full(config()).await;
     let folder = tempfile::tempdir().unwrap();
     let [shown, jar] = ["shown", "jar"].map(|name| folder.path().join(name).display().to_string());
@@ -69,7 +69,7 @@ async fn with_a_jar_and_retries_it_waits_and_gets_in_by_itself() {
 }
 
 #[tokio::test]
-async fn over_http_2_without_tls_it_waits_and_gets_in_as_well() {
+async fn curl_over_http_2_without_tls_waits_and_enters() {
     let (house, guest) = House::full(config()).await;
     let folder = tempfile::tempdir().unwrap();
     let jar = folder.path().join("jar").display().to_string();

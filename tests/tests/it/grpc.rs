@@ -54,7 +54,7 @@ pub(crate) fn retry_delay(status: &Status) -> Duration {
 }
 
 #[tokio::test]
-async fn a_waiting_caller_gets_resource_exhausted_and_is_told_when_to_try_again() {
+async fn a_waiting_caller_gets_resource_exhausted_with_a_retry_time() {
     let (process, handle) = serve(config());
     handle.room().unwrap().queue_all().await.unwrap();
     let mut client = connect(&process).await;
@@ -72,7 +72,7 @@ async fn a_waiting_caller_gets_resource_exhausted_and_is_told_when_to_try_again(
 }
 
 #[tokio::test]
-async fn a_caller_who_brings_the_token_back_is_let_in() {
+async fn a_caller_that_returns_the_token_is_admitted() {
     let (process, handle) = serve(config());
     let mut inside = connect(&process).await;
     let guest = inside.check(call("")).await.unwrap();

@@ -23,7 +23,7 @@ mod links;
 mod troubleshooting;
 
 #[test]
-fn every_command_of_the_guide_prints_what_the_page_shows() {
+fn every_command_of_the_guide_prints_the_shown_output() {
     thread::scope(|threads| {
         let replays: Vec<_> = pages("docs/guide")
             .into_iter()

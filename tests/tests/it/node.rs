@@ -24,7 +24,7 @@ async fn fetch_gets_json_without_asking_for_it() {
 }
 
 #[tokio::test]
-async fn a_client_without_cookies_waits_and_gets_in_by_the_header() {
+async fn a_client_without_cookies_waits_and_enters_by_header() {
     let (house, guest) = House::full(config()).await;
     let visit = tokio::spawn(node("visit.mjs").arg(house.url("/item?id=7")).run());
     house.has_waiting(1).await;

@@ -54,7 +54,7 @@ async fn calls(connection: &mut ConnectionManager) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pass_of_one_node_is_good_at_all_and_asks_the_store_nothing() {
+async fn a_pass_of_one_node_is_valid_at_all_without_a_store_call() {
     let requests: u32 = env::var("PASSES").map_or(20_000, |count| count.parse().unwrap());
     for engine in Engine::ALL {
         let server = EngineServer::start(engine, Persistence::Never).unwrap();
@@ -62,7 +62,8 @@ async fn a_pass_of_one_node_is_good_at_all_and_asks_the_store_nothing() {
         let there = node(&server, StoreFailure::Wait).await;
         let pass = cookie(&get_with(&here, None).await);
         let mut connection = manager(&server).await;
-        let (before, began) = (calls(&mut connection).await, tokio::time::Instant::now());
+        let before = calls(&mut connection).await;
+        let began = tokio::time::Instant::now();
         for index in 0..requests {
             let node = if index % 2 == 0 { &here } else { &there };
             assert_eq!(get_with(node, Some(&pass)).await.status(), 200);
@@ -107,7 +108,7 @@ async fn a_slot_that_is_given_up_at_one_node_is_free_at_another_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn while_the_store_is_paused_a_pass_is_served_and_others_are_told_in_time() {
+async fn while_the_store_is_paused_passes_are_served_and_others_answered_in_time() {
     for engine in Engine::ALL {
         let server = EngineServer::start(engine, Persistence::Never).unwrap();
         let nodes = NonZeroU32::new(1).unwrap();

@@ -65,7 +65,7 @@ async fn visit(jar: &str, url: &str) -> String {
 }
 
 #[tokio::test]
-async fn curl_follows_the_line_and_its_next_request_is_let_in() {
+async fn curl_follows_the_line_and_its_next_request_is_admitted() {
     let (house, guest) = House::full(pushing()).await;
     let folder = tempfile::tempdir().unwrap();
     let jar = folder.path().join("jar").display().to_string();
@@ -80,7 +80,7 @@ async fn curl_follows_the_line_and_its_next_request_is_let_in() {
 }
 
 #[tokio::test]
-async fn the_page_is_let_in_by_push() {
+async fn the_page_enters_by_push() {
     let house = House::open(pushing().cookie(CookieSettings::new()));
     let guest = house.guest().await;
     let browser = Browser::start().await;

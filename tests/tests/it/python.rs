@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tests::{House, Program, config, workspace};
 
 #[tokio::test]
-async fn a_session_waits_and_gets_in() {
+async fn a_session_of_requests_waits_and_enters() {
     let (house, guest) = House::full(config()).await;
     let visit = Program::at(&workspace(".venv/bin/python"))
         .arg(workspace("tests/tests/it/clients/visit.py"))

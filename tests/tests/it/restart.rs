@@ -30,7 +30,7 @@ async fn asked(visitors: [&Visitor; 2]) -> [Value; 2] {
 }
 
 #[tokio::test]
-async fn a_visitor_who_is_inside_stays_inside() {
+async fn an_active_visitor_stays_inside() {
     let (house, guest) = House::full(unhurried()).await;
     let house = restarted(house).await;
     assert_eq!(house.snapshot().await.active, 0, "the state is lost");

@@ -77,7 +77,7 @@ fn a_line_without_free_places_sets_off_line_nearly_full() {
 }
 
 #[test]
-fn a_visitor_who_waits_for_an_hour_sets_off_wait_is_long() {
+fn a_wait_of_an_hour_sets_off_wait_is_long() {
     let mut scene = Scene::new(shop());
     let [mut ann, mut bob] = <[Visitor; 2]>::default();
     scene.play(68, |house| {
@@ -112,7 +112,7 @@ fn a_line_that_stands_still_sets_off_admits_no_visitor() {
 }
 
 #[test]
-fn a_line_stands_still_also_at_a_node_that_has_admitted_no_visitor() {
+fn a_line_also_stands_still_at_a_node_that_has_admitted_no_visitor() {
     let mut scene = Scene::new(shop());
     let [mut ann, mut bob] = <[Visitor; 2]>::default();
     // As at another node: there is no recorder yet.
@@ -125,7 +125,7 @@ fn a_line_stands_still_also_at_a_node_that_has_admitted_no_visitor() {
 }
 
 #[test]
-fn visitors_who_lose_patience_set_off_many_abandon() {
+fn impatient_visitors_set_off_many_abandon() {
     let mut scene = Scene::new(shop());
     let mut ann = Visitor::default();
     let mut newcomers = Vec::<Visitor>::new();

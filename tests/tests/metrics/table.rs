@@ -70,7 +70,7 @@ impl Recorder for Told {
 }
 
 #[test]
-fn the_table_is_what_recorders_are_told_and_every_metric_is_observed() {
+fn the_table_matches_the_recorders_and_every_metric_is_observed() {
     let told = Told::default();
     with_local_recorder(&told, everything);
     let told = told.0.into_inner().unwrap();

@@ -67,7 +67,7 @@ impl JsonFields {
         let Some(value) = self.take(field) else { return Ok(None) };
         value
             .as_bool()
-            .map_or_else(|| self.wrong(field, &value, "true or false"), |it| Ok(Some(it)))
+            .map_or_else(|| self.wrong(field, &value, "true or false"), |is_on| Ok(Some(is_on)))
     }
 
     /// Takes a string.
@@ -100,7 +100,8 @@ impl JsonFields {
             Some(Value::Array(list)) if list.len() <= most => Ok(list),
             Some(Value::Array(list)) => {
                 let given = format!("{} elements", list.len());
-                let (kind, expected) = (ConfigErrorKind::TooLarge, format!("at most {most}"));
+                let kind = ConfigErrorKind::TooLarge;
+                let expected = format!("at most {most}");
                 Err(ConfigError::new(kind, field, self.placed(&given), expected))
             }
             Some(other) => self.wrong(field, &other, "an array"),

@@ -86,14 +86,16 @@ impl WaitingRoom {
     ///
     /// Returns an error if there is no event with this name, or if the event cannot have a draw.
     pub fn with_draw(mut self, event: &str, seed: Seed) -> Result<Self, ConfigError> {
-        if !self.events.events.iter().any(|it| it.name() == event) {
+        if !self.events.events.iter().any(|known| known.name() == event) {
             return Err(no_event(event, &self.events.events));
         }
         self.seeds.push((event.to_owned(), seed));
         self.config()?;
         let call = format!("WaitingRoom::with_draw({event:?}, ");
-        let is_done = |it: &Unsupported| it.field.ends_with(SHUFFLE) && it.why.contains(&call);
-        self.events.unsupported.retain(|it| !is_done(it));
+        let is_done = |unsupported: &Unsupported| {
+            unsupported.field.ends_with(SHUFFLE) && unsupported.why.contains(&call)
+        };
+        self.events.unsupported.retain(|unsupported| !is_done(unsupported));
         Ok(self)
     }
 
@@ -153,7 +155,8 @@ impl WaitingRoom {
 
     fn of_value(value: Value) -> Read<Self> {
         let mut value = result_of("waiting_room", value)?;
-        let (mut rules, mut events) = (None, None);
+        let mut rules = None;
+        let mut events = None;
         if let Value::Object(parts) = &mut value
             && parts.contains_key("waiting_room")
         {
@@ -195,7 +198,7 @@ impl WaitingRoom {
     fn set_events(&mut self, value: Value) -> Read<()> {
         self.events = EventList::read(list("events", value, EventList::MAX_EVENTS)?)?;
         self.schedule().map(drop)?;
-        let is_closed = self.file.get("queueing_method").is_some_and(|it| it == "reject");
+        let is_closed = self.file.get("queueing_method").is_some_and(|method| method == "reject");
         if is_closed && !self.events.events.is_empty() {
             let why = "the room is closed outside its events (queueing_method reject), and a closed \
                        room stays closed during its events; call RoomHandle::resume at the start of \
@@ -315,7 +318,7 @@ impl WaitingRoom {
         if is_insecure {
             cookie.insert("insecure".to_owned(), true.into());
         }
-        if let Some(suffix) = fields.text("cookie_suffix")?.filter(|it| !it.is_empty()) {
+        if let Some(suffix) = fields.text("cookie_suffix")?.filter(|token| !token.is_empty()) {
             let prefix = if is_insecure { "wr-" } else { "__Host-wr-" };
             cookie.insert("name".to_owned(), format!("{prefix}{suffix}").into());
         }

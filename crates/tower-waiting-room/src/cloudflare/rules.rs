@@ -39,7 +39,8 @@ impl BypassRules {
         let expression = rule.required("expression", expression)?;
         let action = rule.text("action")?;
         let is_enabled = rule.truth("enabled")?.unwrap_or(true);
-        let (of_expression, of_action) = (rule.path("expression"), rule.path("action"));
+        let of_expression = rule.path("expression");
+        let of_action = rule.path("action");
         rule.report_rest(READ_ONLY, &mut self.unsupported);
         if action.as_deref().is_some_and(|action| action != BYPASS) {
             let why =

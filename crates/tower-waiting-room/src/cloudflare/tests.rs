@@ -45,7 +45,7 @@ fn config(fields: Value) -> WaitingRoomConfig {
 /// Returns the fields that do not carry over.
 #[track_caller]
 fn unsupported(fields: Value) -> Vec<String> {
-    room(fields).unsupported().into_iter().map(|it| it.field.clone()).collect()
+    room(fields).unsupported().into_iter().map(|unsupported| unsupported.field.clone()).collect()
 }
 
 /// A room as `GET /zones/{zone}/waiting_rooms/{room}` returns it.
@@ -72,7 +72,7 @@ const ROOM: &str = r#"{
 }"#;
 
 #[test]
-fn a_room_with_every_field_becomes_the_configuration_that_the_builder_would_build() {
+fn a_room_with_every_field_equals_the_configuration_from_the_builder() {
     let config = WaitingRoom::from_json(ROOM).unwrap().config().unwrap();
     let built = WaitingRoomConfig::builder("production_webinar")
         .total_active_users(250)
@@ -96,7 +96,7 @@ fn a_room_with_every_field_becomes_the_configuration_that_the_builder_would_buil
 }
 
 #[test]
-fn what_does_not_carry_over_is_named_with_a_reason() {
+fn unsupported_settings_are_named_with_a_reason() {
     let room = WaitingRoom::from_json(ROOM).unwrap();
     let list: Vec<_> = room.unsupported().into_iter().map(ToString::to_string).collect();
     assert_eq!(

@@ -72,7 +72,8 @@ impl WaitingRoomConfig {
         let rules = self.room.clone();
         let rules = rules.unwrap_or_else(|| RoomRules::new(&*self.name, RoomRules::MAX_USERS));
         let total_active_users = self.room.as_ref().map(RoomRules::total_active_users);
-        let (events, seeds) = (self.schedule.events().to_vec(), Vec::new());
+        let events = self.schedule.events().to_vec();
+        let seeds = Vec::new();
         WaitingRoomConfigBuilder { total_active_users, rules, events, seeds, config: self }
     }
 }
@@ -326,7 +327,8 @@ impl WaitingRoomConfigBuilder {
         if total_active_users.is_none() && (rules != no_rules || !events.is_empty()) {
             let expected = "the number of visitors that the service can serve at once, because options \
                             of a room are set";
-            let (kind, field) = (ConfigErrorKind::Missing, "total_active_users");
+            let kind = ConfigErrorKind::Missing;
+            let field = "total_active_users";
             return Err(ConfigError::new(kind, field, "missing", expected));
         }
         let users = total_active_users.unwrap_or(RoomRules::MAX_USERS);
@@ -382,11 +384,12 @@ fn with_seed(_: Schedule, _: &str, _: &str, seed: EventSeed) -> Result<Schedule,
 
 /// The field that is reported as missing if a configuration has no stage at all, and the expected
 /// value.
-const NO_STAGE: (&str, &str) = match cfg!(feature = "room") {
-    true => (
+const NO_STAGE: (&str, &str) = if cfg!(feature = "room") {
+    (
         "total_active_users",
         "the number of visitors that the service can serve at once, or a rate limit, or a limit on \
          concurrency",
-    ),
-    false => ("rate_limit", "a rate limit or a limit on concurrency"),
+    )
+} else {
+    ("rate_limit", "a rate limit or a limit on concurrency")
 };

@@ -224,7 +224,8 @@ impl TryFrom<WithSettings<ConfigFile>> for WaitingRoomConfig {
         #[cfg(feature = "cloudflare")]
         if let Some(template) = &file.mustache_page {
             if file.page.is_some() {
-                let (given, expected) = ("given, as is page", "only one of the two");
+                let given = "given, as is page";
+                let expected = "only one of the two";
                 let kind = ConfigErrorKind::Contradicts;
                 return Err(ConfigError::new(kind, "mustache_page", given, expected));
             }
@@ -280,7 +281,8 @@ impl RuleTest {
         Ok(match self {
             Self::All(_) => {
                 let given = format!("all within all in the rule {name:?}");
-                let (kind, expected) = (ConfigErrorKind::Malformed, "tests without all");
+                let kind = ConfigErrorKind::Malformed;
+                let expected = "tests without all";
                 return Err(ConfigError::new(kind, "bypass", given, expected));
             }
             Self::Cookie(cookie) => Bypass::cookie(name, cookie),

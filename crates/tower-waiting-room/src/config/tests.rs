@@ -98,7 +98,7 @@ fn a_page_in_a_file_is_in_one_language() {
 }
 
 #[test]
-fn a_file_and_the_builder_mean_the_same() {
+fn a_file_and_the_builder_give_the_same_configuration() {
     let from_file: WaitingRoomConfig = serde_json::from_str(
         r#"{
             "name": "shop", "total_active_users": 200, "new_users_per_minute": 100,
@@ -190,7 +190,9 @@ fn places_per_network_is_a_number_or_off_or_a_number_in_shadow() {
     let places = |json: &str| {
         let file = format!(r#"{{ "name": "shop", "total_active_users": 1{json} }}"#);
         let config: Result<WaitingRoomConfig, _> = serde_json::from_str(&file);
-        config.map(|it| it.room.unwrap().places_per_network()).map_err(|error| error.to_string())
+        config
+            .map(|config| config.room.unwrap().places_per_network())
+            .map_err(|error| error.to_string())
     };
     let of = |value: &str| places(&format!(r#", "places_per_network": {value}"#));
     assert_eq!(places(""), Ok(PlacesPerNetwork::Limit(1_000)));
@@ -231,7 +233,7 @@ fn options_of_a_room_need_the_number_of_its_visitors() {
 }
 
 #[test]
-fn what_is_wrong_in_a_file_is_named() {
+fn errors_in_a_file_name_the_field() {
     for (json, message) in [
         (r#"{ "total_active_users": 1 }"#, "missing field `name`"),
         (r#"{ "name": "shop" }"#, "total_active_users is missing, expected the number"),
@@ -272,7 +274,7 @@ fn what_is_wrong_in_a_file_is_named() {
 }
 
 #[test]
-fn a_grpc_status_is_not_settable_in_silence() {
+fn a_grpc_status_is_not_ignored_silently() {
     let config = WaitingRoomConfig::builder("shop").total_active_users(1);
     let error = config.status(ClientKind::Grpc, StatusCode::SERVICE_UNAVAILABLE).build();
     assert_eq!(

@@ -21,7 +21,7 @@ impl Operator {
     /// are replaced with spaces.
     #[must_use]
     pub fn new(name: impl AsRef<str>) -> Self {
-        let plain = |it: char| if it.is_control() { ' ' } else { it };
+        let plain = |character: char| if character.is_control() { ' ' } else { character };
         let name: String = name.as_ref().chars().take(Self::MAX_NAME).map(plain).collect();
         Self { name: name.into() }
     }
@@ -82,16 +82,18 @@ pub fn basic_auth(
     password: &str,
 ) -> Result<impl Fn(&Parts) -> Result<Operator, Denied> + Send + Sync + 'static, ConfigError> {
     if name.is_empty() || name.contains(':') {
-        let (kind, given) = (ConfigErrorKind::Malformed, format!("{name:?}"));
+        let kind = ConfigErrorKind::Malformed;
+        let given = format!("{name:?}");
         return Err(ConfigError::new(kind, "name", given, "at least one character, and no colon"));
     }
     let length = password.chars().count();
     if length < MIN_PASSWORD {
-        let (given, expected) =
-            (format!("{length} characters long"), format!("at least {MIN_PASSWORD}"));
+        let given = format!("{length} characters long");
+        let expected = format!("at least {MIN_PASSWORD}");
         return Err(ConfigError::new(ConfigErrorKind::TooSmall, "password", given, expected));
     }
-    let (operator, wanted) = (Operator::new(name), digest(format!("{name}:{password}").as_bytes()));
+    let operator = Operator::new(name);
+    let wanted = digest(format!("{name}:{password}").as_bytes());
     Ok(move |request: &Parts| {
         let given = credentials(request).map(|given| digest(&given));
         // The digests are compared, so the time of the comparison says nothing about the password.

@@ -77,6 +77,6 @@ mod tests {
         }
         assert_eq!((audit.entries().count(), audit.recorded()), (Audit::MAX, 1_000));
         assert_eq!(audit.entries().next().unwrap().at, 999);
-        assert!(audit.entries().all(|it| it.from.chars().count() == Audit::MAX_TEXT));
+        assert!(audit.entries().all(|entry| entry.from.chars().count() == Audit::MAX_TEXT));
     }
 }

@@ -129,7 +129,8 @@ impl Board {
     pub(super) async fn sample(&self) {
         let room = self.snapshot().await;
         let pipeline = self.handle.pipeline();
-        let (now, tally) = (pipeline.clock.now(), &pipeline.telemetry.tally);
+        let now = pipeline.clock.now();
+        let tally = &pipeline.telemetry.tally;
         // The gates are locked one after the other, and before the state is locked.
         let is_watched = self.feed.len() > 0;
         let gates = if is_watched { self.gates() } else { Vec::new() };
@@ -182,7 +183,7 @@ impl Board {
     /// Updates the counts of the limits, and returns their figures.
     fn limits(&self, state: &mut State, counting: Counting) -> Vec<LimitFigures> {
         let policies = self.handle.pipeline().limits.in_force.policies.load();
-        state.over.retain(|name, _| policies.iter().any(|it| it.name == *name));
+        state.over.retain(|name, _| policies.iter().any(|policy| policy.name == *name));
         let limits = policies.iter().map(|policy| {
             let over = state.over.entry(Arc::clone(&policy.name)).or_default();
             over.push(policy.subject.decisions.over(), counting);
@@ -207,12 +208,12 @@ impl Board {
             .away
             .as_ref()
             .map(|(since, error)| format!("{error} ({} s)", now.since(*since).as_secs()));
-        figures.told = state.history.seconds().back().and_then(|it| it.told);
+        figures.told = state.history.seconds().back().and_then(|second| second.told);
         figures.sample = state.history.seconds().back().into_iter().collect();
         figures.wait = state.wait;
         figures.forwarded_in_last_minute = state.forwarded.last_minute();
         figures.set_reasons(
-            state.reasons.iter().map(|(name, it)| (name, it.last_minute(), it.total())),
+            state.reasons.iter().map(|(name, reason)| (name, reason.last_minute(), reason.total())),
         );
         (figures.gates, figures.limits, figures.nodes) = (gates, limits, self.nodes());
         figures.changes = state.audit.recorded();
@@ -223,7 +224,7 @@ impl Board {
 impl Drop for Board {
     fn drop(&mut self) {
         let sampler = self.sampler.take().map(Mutex::into_inner);
-        let task = sampler.and_then(|it| it.unwrap_or_else(PoisonError::into_inner));
+        let task = sampler.and_then(|task| task.unwrap_or_else(PoisonError::into_inner));
         if let Some(task) = task {
             task.abort();
         }

@@ -151,9 +151,10 @@ fn limits(fields: &Map<String, Value>, rules: &RoomRules) -> Result<Change, BadO
             .ok_or_else(|| out_of_range(name, fields, null)),
         _ => Err(out_of_range(name, fields, null)),
     };
-    let total_active_users = match fields.contains_key("total_active_users") {
-        true => number("total_active_users", "")?,
-        false => rules.total_active_users(),
+    let total_active_users = if fields.contains_key("total_active_users") {
+        number("total_active_users", "")?
+    } else {
+        rules.total_active_users()
     };
     let new_users_per_minute = match fields.get("new_users_per_minute") {
         None => rules.new_users_per_minute(),
@@ -231,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_json_object_is_refused() {
+    fn a_body_that_is_not_a_json_object_is_refused() {
         for body in ["", "[]", "7", "{", "\u{0}", "{\"action\":\"drain\"} {}"] {
             assert!(error(body).starts_with("the body is not a JSON object: "), "{body}");
         }

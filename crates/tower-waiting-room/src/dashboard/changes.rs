@@ -94,7 +94,8 @@ async fn carry_out(
         Ok(false) => "not made: the room had changed since the preview".to_owned(),
         Err(error) => explained(error),
     };
-    let (name, action) = (operator.name(), change.action());
+    let name = operator.name();
+    let action = change.action();
     board.handle.pipeline().telemetry.changed(name, [action, &from, &to], &outcome);
     let entry = ChangeRecord {
         at: board.now().as_secs(),
@@ -167,8 +168,10 @@ async fn body(request: Request) -> Result<Bytes, Response> {
         let detail = format!("the body is too long, expected at most {MAX_BODY} bytes");
         problem(StatusCode::PAYLOAD_TOO_LARGE, "too_long", &detail)
     };
-    let length =
-        parts.headers.get(header::CONTENT_LENGTH).and_then(|it| it.to_str().ok()?.parse().ok());
+    let length = parts
+        .headers
+        .get(header::CONTENT_LENGTH)
+        .and_then(|length| length.to_str().ok()?.parse().ok());
     if length.is_some_and(|length: u64| length > MAX_BODY as u64) {
         return Err(too_long());
     }

@@ -53,7 +53,9 @@ pub(super) fn chart(room: &str, minutes: &VecDeque<RoomSample>) -> String {
         (Some(first), Some(last)) => (first.at, last.at.max(first.at + 60)),
         _ => (0, 60),
     };
-    let most = minutes.iter().map(|it| it.active.max(it.limit).max(it.waiting).max(it.admitted));
+    let most = minutes
+        .iter()
+        .map(|minute| minute.active.max(minute.limit).max(minute.waiting).max(minute.admitted));
     let most = round_up(most.max().unwrap_or(1));
     let x = |at: u64| LEFT + (RIGHT - LEFT) * number(at - first) / number(last - first);
     let y = |figure: u32| BOTTOM - (BOTTOM - TOP) * f64::from(figure) / f64::from(most);
@@ -90,7 +92,7 @@ pub(super) fn chart(room: &str, minutes: &VecDeque<RoomSample>) -> String {
         _ = writeln!(
             svg,
             "<path d=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"{}/>",
-            path(minutes, &x, |it| y(of(it))),
+            path(minutes, &x, |minute| y(of(minute))),
             if name == "limit" { " stroke-dasharray=\"6 4\"" } else { "" },
         );
         let from = LEFT + 190.0 * number(index as u64);
@@ -111,8 +113,9 @@ fn path(
     x: &impl Fn(u64) -> f64,
     y: impl Fn(&RoomSample) -> f64,
 ) -> String {
-    let (mut path, mut before) = (String::new(), None);
-    for it in minutes.iter().filter(|it| it.is_known) {
+    let mut path = String::new();
+    let mut before = None;
+    for it in minutes.iter().filter(|minute| minute.is_known) {
         let pen = if before == it.at.checked_sub(60) && before.is_some() { 'L' } else { 'M' };
         _ = write!(path, "{pen}{:.1} {:.1}", x(it.at), y(it));
         before = Some(it.at);
@@ -149,10 +152,10 @@ fn number(integer: u64) -> f64 {
 }
 
 const CURVES: [Curve; 4] = [
-    Curve { name: "limit", colour: "#8a8496", of: |it| it.limit },
-    Curve { name: "active visitors", colour: "#6b4fe0", of: |it| it.active },
-    Curve { name: "visitors in line", colour: "#c9692b", of: |it| it.waiting },
-    Curve { name: "admitted per minute", colour: "#1f8f6b", of: |it| it.admitted },
+    Curve { name: "limit", colour: "#8a8496", of: |minute| minute.limit },
+    Curve { name: "active visitors", colour: "#6b4fe0", of: |minute| minute.active },
+    Curve { name: "visitors in line", colour: "#c9692b", of: |minute| minute.waiting },
+    Curve { name: "admitted per minute", colour: "#1f8f6b", of: |minute| minute.admitted },
 ];
 
 const WIDTH: f64 = 960.0;
@@ -183,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_has_one_row_per_minute_and_leaves_out_what_is_unknown() {
+    fn the_table_has_one_row_per_minute_and_leaves_out_unknown_values() {
         let table = table(&minutes());
         let rows: Vec<_> = table.split("\r\n").collect();
         assert_eq!(rows.len(), 6, "a heading, four minutes, and the end of the last row");

@@ -176,7 +176,8 @@ mod tests {
 
     /// Takes all events that a stream can send now. The second part is whether the stream is over.
     fn taken(stream: &mut Stream) -> (Vec<Bytes>, bool) {
-        let (mut events, mut cx) = (Vec::new(), Context::from_waker(Waker::noop()));
+        let mut events = Vec::new();
+        let mut cx = Context::from_waker(Waker::noop());
         loop {
             match Pin::new(&mut *stream).poll_frame(&mut cx) {
                 Poll::Ready(Some(Ok(frame))) => events.push(frame.into_data().unwrap()),
@@ -211,7 +212,8 @@ mod tests {
     #[test]
     fn a_slow_reader_is_dropped_and_holds_no_events() {
         let feed = Arc::<Feed>::default();
-        let (mut slow, mut fast) = (feed.open().unwrap(), feed.open().unwrap());
+        let mut slow = feed.open().unwrap();
+        let mut fast = feed.open().unwrap();
         for _ in 0..Feed::BACKLOG {
             feed.send(&Bytes::from_static(b"data: 1\n\n"));
             taken(&mut fast);
@@ -233,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn all_streams_end_at_once_when_the_application_asks_for_it_and_none_is_opened_after_that() {
+    fn ending_all_streams_closes_them_at_once_and_opens_no_more() {
         let feed = Arc::<Feed>::default();
         let mut streams = [feed.open().unwrap(), feed.open().unwrap()];
         taken(&mut streams[0]);

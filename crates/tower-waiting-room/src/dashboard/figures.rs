@@ -136,7 +136,7 @@ impl Figures {
         });
         self.reasons = figures.collect();
         self.reasons.sort_by(|a, b| {
-            let rank = |it: &ReasonFigures| (it.in_last_minute, it.total);
+            let rank = |figures: &ReasonFigures| (figures.in_last_minute, figures.total);
             rank(b).cmp(&rank(a)).then_with(|| a.reason.cmp(&b.reason))
         });
     }

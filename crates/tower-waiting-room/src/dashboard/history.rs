@@ -169,8 +169,11 @@ mod tests {
         for (at, waiting) in [(120, 3), (121, 9), (179, 4), (180, 1)] {
             history.push(second(at, waiting, 2));
         }
-        let minutes: Vec<_> =
-            history.minutes().iter().map(|it| (it.at, it.waiting, it.refused)).collect();
+        let minutes: Vec<_> = history
+            .minutes()
+            .iter()
+            .map(|minute| (minute.at, minute.waiting, minute.refused))
+            .collect();
         assert_eq!(minutes, [(120, 9, 6), (180, 1, 2)]);
     }
 

@@ -135,10 +135,8 @@ fn queue_all(room: &RoomSnapshot) -> String {
         active(room.active),
         room.waiting,
     );
-    let (room_left, arriving) = (
-        room.line_capacity.saturating_sub(room.waiting),
-        f64::from(room.first_touches_in_last_minute),
-    );
+    let room_left = room.line_capacity.saturating_sub(room.waiting);
+    let arriving = f64::from(room.first_touches_in_last_minute);
     if let Some(full) = time_to_serve(room_left, arriving) {
         words += &format!(
             " If {} arrive per minute, as in the last minute, the line is full in {}.",
@@ -256,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn free_slots_are_taken_although_no_session_has_ended_for_minutes() {
+    fn free_slots_are_taken_even_if_no_session_has_ended_for_minutes() {
         let mut room = room();
         (room.active, room.admissions_per_minute) = (200, 0.0);
         let words = |slots, per_minute| {

@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_minute_forgets_what_is_older() {
+    fn the_last_minute_forgets_older_values() {
         let mut recent = MinuteCount::default();
         assert_eq!(recent.push(1_000, at(1_000_000)), 1_000);
         for more in 1..60 {

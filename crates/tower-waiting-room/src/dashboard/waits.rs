@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn visitors_who_are_admitted_early_have_a_negative_error() {
+    fn visitors_admitted_early_have_a_negative_error() {
         let mut waits = Waits::default();
         for waited in [10_000, 20_000, 30_000] {
             waits.push(AdmittedWait { at: 9, waited, promised: Some(30_000) });

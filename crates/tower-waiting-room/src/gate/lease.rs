@@ -215,7 +215,8 @@ impl HeldPermit {
         if is_overloaded {
             self.went.store(Went::Overloaded as u8, Ordering::Relaxed);
         } else {
-            let (unknown, done) = (Went::Unknown as u8, Went::Done as u8);
+            let unknown = Went::Unknown as u8;
+            let done = Went::Done as u8;
             _ = self.went.compare_exchange(unknown, done, Ordering::Relaxed, Ordering::Relaxed);
         }
     }

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_of_grpc_is_read_in_each_of_its_units() {
+    fn a_grpc_timeout_is_read_in_every_unit() {
         let grpc = |value| of(&ClientDeadline::Grpc, "grpc-timeout", value);
         let millis = ["1H", "2M", "3S", "4m", "5000u", "6000000n"].map(grpc);
         let expected = [3_600_000, 120_000, 3_000, 4, 5, 6].map(Duration::from_millis);
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_timeout_says_nothing() {
+    fn a_malformed_timeout_is_ignored() {
         for value in ["", "S", "1", "1h", "-1S", "+1S", "1.5S", "123456789S", "1 S", "1Sé", "é"] {
             assert_eq!(of(&ClientDeadline::Grpc, "grpc-timeout", value), None, "{value}");
         }

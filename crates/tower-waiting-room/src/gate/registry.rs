@@ -261,7 +261,8 @@ impl GateSet {
 
     /// Returns snapshots of all gates under this name, in no particular order.
     pub(crate) fn snapshots(&self) -> Vec<GateSnapshot> {
-        let (mut snapshots, now) = (Vec::new(), self.clock.now());
+        let mut snapshots = Vec::new();
+        let now = self.clock.now();
         self.each(|gate| snapshots.push(gate.snapshot(now)));
         snapshots
     }

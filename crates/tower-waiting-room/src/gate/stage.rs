@@ -240,7 +240,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn permits_that_are_given_back_are_forgotten_long_before_they_would_be_looked_at() {
+    async fn returned_permits_are_forgotten_before_their_next_check() {
         let clock = StageClock::new(|| Timestamp::ZERO);
         let gate = Concurrency::limit(1).max_hold(Duration::from_secs(3_600));
         let stage = GateStage::new(&[gate], &clock, &Telemetry::new("api".into())).unwrap();

@@ -146,7 +146,7 @@ impl WaitingRoomHandle {
         // A request may hold permits of several gates, so the counts of different gates are not
         // added up.
         let left = gates.iter().map(|gate| gate.snapshots());
-        left.map(|gates| gates.iter().map(|it| it.in_flight + it.queued).sum())
+        left.map(|gates| gates.iter().map(|gate| gate.in_flight + gate.queued).sum())
             .max()
             .unwrap_or_default()
     }

@@ -94,7 +94,9 @@ impl LimitsHandle {
     pub fn report(&self) -> LimitsReport {
         let now = self.set.now();
         let policies = self.set.policies.load();
-        LimitsReport { limits: policies.iter().map(|it| LimitReport::of(it, now)).collect() }
+        LimitsReport {
+            limits: policies.iter().map(|policy| LimitReport::of(policy, now)).collect(),
+        }
     }
 
     /// Returns the reason why the current contents of the rules file are not in effect, or `None`

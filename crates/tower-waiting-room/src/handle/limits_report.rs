@@ -102,16 +102,16 @@ impl fmt::Display for LimitsReport {
         write!(f, "{:width$} {:>10} {:>8} {:>11}", "limit", "requests", "refused", "in shadow")?;
         write!(f, " {:>8} {:>15}", "keys", "near the limit")?;
         for limit in &self.limits {
-            let percent = |is_possible: bool, share: f64| match is_possible {
-                true => format!("{:.2}%", share * 100.0),
-                false => "-".to_owned(),
+            let percent = |is_possible: bool, share: f64| {
+                if is_possible { format!("{:.2}%", share * 100.0) } else { "-".to_owned() }
             };
             let about = if limit.keys.is_estimate { "~" } else { "" };
             let keys = [limit.keys.tracked, limit.keys.near_limit];
             let [tracked, near] = keys.map(|keys| format!("{about}{keys}"));
             let refused = percent(!limit.is_shadow, limit.refused_share());
             let shadow = percent(limit.is_shadow, limit.shadow_share());
-            let (name, requests) = (&limit.name, limit.requests());
+            let name = &limit.name;
+            let requests = limit.requests();
             write!(f, "\n{name:width$} {requests:>10} {refused:>8} {shadow:>11}")?;
             write!(f, " {tracked:>8} {near:>15}")?;
         }

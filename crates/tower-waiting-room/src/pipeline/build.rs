@@ -47,7 +47,8 @@ impl Pipeline {
         let (rules_file, watch) = followed.unzip();
         #[cfg(feature = "room")]
         let room = config.room.as_ref().map(|rules| -> Arc<dyn RoomPart> {
-            let (schedule, telemetry) = (config.schedule, telemetry.clone());
+            let schedule = config.schedule;
+            let telemetry = telemetry.clone();
             Arc::new(config.room_options.stage(rules, schedule, clock.clone(), telemetry))
         });
         #[cfg(not(feature = "room"))]

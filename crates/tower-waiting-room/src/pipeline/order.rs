@@ -434,8 +434,8 @@ impl Pipeline {
         }
         // `arrived` is earlier than `now` if the room or the limits had to ask a store. The client
         // has been waiting since `arrived`.
-        let (caller, RequestTimes { arrived, now }) =
-            (self.callers.of(*head, known(&journey.visitor)), journey.times(&self.clock));
+        let caller = self.callers.of(*head, known(&journey.visitor));
+        let RequestTimes { arrived, now } = journey.times(&self.clock);
         Self::gated(self.gates.enter(&caller, arrived, &mut journey.permits, now), now)
     }
 

@@ -42,7 +42,8 @@ impl Pipeline {
 
     /// Answers a visitor who leaves.
     fn leave(&self, room: &RoomStage, head: &RequestHead<'_>, journey: &Journey) -> Stop {
-        let (visitor, now) = (&journey.visitor, journey.times(&self.clock).now);
+        let visitor = &journey.visitor;
+        let now = journey.times(&self.clock).now;
         if let Visitor::Proven(Opened::Ticket(ticket)) = visitor
             && let Err(pause) = room.pace.charge(ticket, &self.callers.of(*head, None), now)
         {
@@ -56,7 +57,8 @@ impl Pipeline {
     /// The ticket of the request is charged first, whatever the answer is, because the rate limits do
     /// not apply to tickets. A client without one is charged against the limits.
     fn transfer(&self, room: &RoomStage, head: &RequestHead<'_>, journey: &Journey) -> Reply {
-        let (now, visitor) = (journey.times(&self.clock).now, &journey.visitor);
+        let now = journey.times(&self.clock).now;
+        let visitor = &journey.visitor;
         let charge = |ticket| room.pace.charge(ticket, &self.callers.of(*head, None), now);
         let own = match visitor {
             Visitor::Proven(Opened::Ticket(ticket)) => Some(**ticket),

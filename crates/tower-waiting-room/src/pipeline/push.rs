@@ -91,10 +91,7 @@ impl Pipeline {
                     told: None,
                 }));
                 // A place is made when the first ticket is due, and not before.
-                let after = match ticket.placed {
-                    true => Duration::ZERO,
-                    false => ticket.retry_after(now),
-                };
+                let after = if ticket.placed { Duration::ZERO } else { ticket.retry_after(now) };
                 Break(Stop::Wait(Pending::Verdict(room.check_in(ticket, after))))
             }
             Err((reason, status)) => {
@@ -208,12 +205,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn streams_look_in_the_order_of_the_line() {
+    fn streams_check_in_the_order_of_the_line() {
         let at = |secs: u64| Timestamp::from_secs(10_000 + secs);
         let rules = RoomRules::new("shop", 1);
         let ticket = |came| Ticket::new(VisitorId::new(1), at(came), at(came), at(came + 2));
         let of = |ticket: &Ticket| order(&rules, ticket, at(60));
-        let (first, second, mut member) = (ticket(0), ticket(1), ticket(30));
+        let first = ticket(0);
+        let second = ticket(1);
+        let mut member = ticket(30);
         assert!(of(&first) < of(&second) && of(&second) < of(&member));
         member.head_start = HeadStart::new(Duration::from_secs(40));
         assert!(of(&member) < of(&first));

@@ -157,7 +157,8 @@ impl Reply {
     /// Makes a visitor wait because this node has more requests than the room's store can handle in
     /// time. A visitor in the line keeps its place.
     pub(super) fn room_overloaded(retry_after: Duration) -> Self {
-        let (reason, retry_after) = (Reason::QueuedStoreBusy, Some(retry_after));
+        let reason = Reason::QueuedStoreBusy;
+        let retry_after = Some(retry_after);
         Self { outcome: Outcome::Wait, reason, retry_after, by: By::Room }
     }
 
@@ -227,10 +228,8 @@ impl Reply {
         let because = refused.because;
         let is_asked_back = gate.concurrency().statuses == GateStatuses::Origin
             && because == RefusedBecause::TimedOut;
-        let retry_after = match is_asked_back {
-            true => Some(gate.gate().retry_after(now)),
-            false => refused.retry_after,
-        };
+        let retry_after =
+            if is_asked_back { Some(gate.gate().retry_after(now)) } else { refused.retry_after };
         let reason = match because {
             RefusedBecause::Drained => Reason::RefusedGateDrained,
             RefusedBecause::Evicted | RefusedBecause::Full => Reason::RefusedGateFull,

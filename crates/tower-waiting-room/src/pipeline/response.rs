@@ -126,7 +126,8 @@ impl Pipeline {
         // The renewal has ended or has been abandoned, so nothing below this line runs twice.
         let is_revoked = take_command(response.headers_mut());
         if let Some(room) = &self.room {
-            let (source, headers) = (journey.source, response.headers_mut());
+            let source = journey.source;
+            let headers = response.headers_mut();
             if let Visitor::Inside(pass) = &journey.visitor {
                 journey.leaving = room.end(pass, is_revoked, source, headers);
             }
@@ -134,7 +135,8 @@ impl Pipeline {
             // has renewed takes precedence over `journey.token`, which was issued when this request
             // was admitted or comes from a renewal by another request.
             if journey.leaving.is_none() {
-                let renewed = journey.renewal.as_ref().and_then(|it| room.renewed_token(it));
+                let renewed =
+                    journey.renewal.as_ref().and_then(|renewal| room.renewed_token(renewal));
                 if let Some(token) = renewed.or_else(|| journey.token.take()) {
                     room.attach(headers, source, token);
                 }

@@ -121,7 +121,8 @@ impl Pipeline {
         head: &RequestHead<'_>,
         journey: &mut Journey,
     ) -> ControlFlow<Stop> {
-        let (now, rules) = (journey.times(&self.clock).now, room.rules());
+        let now = journey.times(&self.clock).now;
+        let rules = room.rules();
         // Only the room is suspended. The limits and gates stay in effect, because they protect the
         // service from individual clients even without a room.
         if rules.mode() == RoomMode::Suspended {
@@ -144,10 +145,13 @@ impl Pipeline {
                 journey.admitted = Reason::AdmittedPass;
                 Continue(())
             }
-            _ if room.is_crawler(head) => match room.is_queueing(&rules, now) {
-                true => Break(Stop::Reply(Reply::crawler())),
-                false => Self::pass_by(journey, "crawler"),
-            },
+            _ if room.is_crawler(head) => {
+                if room.is_queueing(&rules, now) {
+                    Break(Stop::Reply(Reply::crawler()))
+                } else {
+                    Self::pass_by(journey, "crawler")
+                }
+            }
             Visitor::Proven(Opened::Ticket(ticket)) => {
                 // The pace is checked first: a ticket that is presented too often is refused even
                 // if it is due.

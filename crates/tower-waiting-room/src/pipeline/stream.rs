@@ -155,10 +155,8 @@ impl EventStream {
                 self.end(StreamEnd::Turn);
                 continue;
             }
-            let interval = match standing.is_front {
-                true => self.interval.min(Self::LOOK),
-                false => self.interval,
-            };
+            let interval =
+                if standing.is_front { self.interval.min(Self::LOOK) } else { self.interval };
             let next = self.asked_at + interval;
             if self.asked.is_none() && (standing.is_called || now >= next) {
                 self.ask(now);
@@ -190,7 +188,8 @@ impl EventStream {
         self.asked_at = now;
         if room.rules().mode() == RoomMode::Suspended {
             // The visitor's next request is let through, whatever the store says.
-            let (ticket, reason) = (self.ticket, Reason::QueuedTurn);
+            let ticket = self.ticket;
+            let reason = Reason::QueuedTurn;
             return self.told(Ok(Verdict::Wait { ticket, reason }), now);
         }
         self.asked = Some(room.stay(self.ticket));
@@ -284,8 +283,10 @@ impl EventStream {
 
     /// Renders an event.
     fn render(&self, room: &RoomStage, name: &str, reason: &Reason) -> Bytes {
-        let (rules, plan) = (room.rules(), room.plan());
-        let (plan, now) = (plan.as_deref(), self.pipeline.clock.now());
+        let rules = room.rules();
+        let plan = room.plan();
+        let plan = plan.as_deref();
+        let now = self.pipeline.clock.now();
         let told = StreamFacts { rules: &rules, plan, ticket: &self.ticket, reason, now };
         self.pipeline.responder.event(name, self.language, &told)
     }

@@ -128,7 +128,7 @@ fn limit(quota: Quota) -> RateLimit {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_added_stage_is_passed_once_however_a_request_comes_to_it() {
+async fn an_added_stage_runs_once_on_every_path() {
     let all = || {
         room()
             .rate_limit(limit(Quota::per_minute(100)))

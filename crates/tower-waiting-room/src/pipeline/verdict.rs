@@ -146,7 +146,8 @@ impl Pipeline {
         let Visitor::Proven(Opened::Ticket(shown)) = &journey.visitor else { return };
         // The ticket is checked as of the request's arrival, so that the time spent waiting for the
         // store does not count against the visitor.
-        let (rules, RequestTimes { arrived, now }) = (room.rules(), journey.times(&self.clock));
+        let rules = room.rules();
+        let RequestTimes { arrived, now } = journey.times(&self.clock);
         if rules.has_lapsed(shown, arrived) {
             journey.visitor = Visitor::Outside(None);
         } else if rules.may_reissue(shown, arrived) && !shown.is_ahead() {

@@ -49,13 +49,13 @@ impl Condition {
         let text = has_text.then(|| self.part.value(caller)).flatten();
         let has = |literal: &Literal, doubt| match &literal.test {
             Test::Address(network) => {
-                caller.head.client_ip().is_some_and(|it| network.contains(&it))
+                caller.head.client_ip().is_some_and(|address| network.contains(&address))
             }
             Test::Request(matcher) => matcher.covers(&caller.head, doubt),
             Test::Text => text.as_deref() == Some(literal.as_str().as_bytes()),
         };
-        self.is.as_ref().is_none_or(|it| has(it, Doubt::Covered))
-            && !self.is_not.iter().any(|it| has(it, Doubt::Exempt))
+        self.is.as_ref().is_none_or(|matcher| has(matcher, Doubt::Covered))
+            && !self.is_not.iter().any(|matcher| has(matcher, Doubt::Exempt))
     }
 }
 

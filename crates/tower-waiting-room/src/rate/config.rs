@@ -46,7 +46,8 @@ impl RateConfig {
     /// of one node.
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
         if self.max_held == 0 {
-            let (kind, field) = (ConfigErrorKind::TooSmall, "max_held_requests");
+            let kind = ConfigErrorKind::TooSmall;
+            let field = "max_held_requests";
             return Err(ConfigError::new(kind, field, 0, "at least 1"));
         }
         self.client_ip.validate()?;
@@ -82,7 +83,7 @@ impl RateLimit {
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
         validate_name("rate_limit", &self.name)?;
         self.key.validate(&self.name)?;
-        self.scope.iter().try_for_each(|it| Scope::validate(it, "rate_limit", &self.name))?;
+        self.scope.iter().try_for_each(|scope| Scope::validate(scope, "rate_limit", &self.name))?;
         if self.name.len() > MAX_NAME_LEN {
             let given = format!("a name of {} bytes", self.name.len());
             let expected = format!("at most {MAX_NAME_LEN}");

@@ -48,7 +48,9 @@ impl Diagnosis {
             telemetry.misconfigured(suspect);
         }
         let counted = caller.head.extensions().get::<CountedBy>();
-        if counted.is_some_and(|counted| counted.0.iter().any(|it| Arc::ptr_eq(&it.0, &self.0))) {
+        if counted
+            .is_some_and(|counted| counted.0.iter().any(|handle| Arc::ptr_eq(&handle.0, &self.0)))
+        {
             telemetry.misconfigured(Misconfiguration::CountedTwice);
         }
     }
@@ -63,7 +65,7 @@ impl Diagnosis {
 pub(super) fn lint(policies: &[Arc<Policy>]) -> impl Iterator<Item = Misconfiguration> {
     let limits = || policies.iter().map(|policy| &policy.limit);
     // A quota of 0 refuses every request, and does not mean "unlimited".
-    let is_zero = limits().any(|limit| limit.quotas().iter().any(|it| it.limit() == 0));
+    let is_zero = limits().any(|limit| limit.quotas().iter().any(|quota| quota.limit() == 0));
     // A client that sends a new key with each request is stopped only by a limit that it cannot
     // evade: a limit by address that covers all of its requests.
     let is_made_up = limits().any(|limit| limit.key.can_be_made_up());

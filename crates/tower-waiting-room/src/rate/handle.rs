@@ -115,7 +115,10 @@ impl ChargeHandle {
         for ledger in &self.ledgers {
             let now = ledger.clock.now();
             let mut spent = ledger.spent.lock().unwrap_or_else(PoisonError::into_inner);
-            spent.iter_mut().filter(|it| is_meant(it)).for_each(|it| it.settle(cost, now));
+            spent
+                .iter_mut()
+                .filter(|spent| is_meant(spent))
+                .for_each(|charge| charge.settle(cost, now));
         }
     }
 }
@@ -125,7 +128,9 @@ impl Spent {
     /// charged.
     pub(super) fn new(policy: &Arc<Policy>, ask: &LimiterCharge<'_>) -> Option<Self> {
         let charge = ask.charge()?;
-        let (policy, key, tier) = (Arc::clone(policy), ask.key(), ask.tier());
+        let policy = Arc::clone(policy);
+        let key = ask.key();
+        let tier = ask.tier();
         Some(Self { policy, key, tier, charge, stored: None })
     }
 
@@ -145,11 +150,12 @@ impl Spent {
     /// remains unchanged.
     pub(super) fn settle(&mut self, cost: u64, now: Timestamp) {
         let Self { policy, key, tier, charge, stored } = self;
-        match stored.as_ref().map(|it| it.store.settle(&it.ask, charge, cost)) {
+        match stored.as_ref().map(|stored| stored.store.settle(&stored.ask, charge, cost)) {
             None => policy.limiter.settle(*key, *tier, charge, cost, now),
             Some(Ok(settled)) => *charge = settled,
             Some(Err(error)) => {
-                let (limit, error) = (&*policy.name, &error as &dyn std::error::Error);
+                let limit = &*policy.name;
+                let error = &error as &dyn std::error::Error;
                 tracing::debug!(limit, error, "charge not corrected");
             }
         }

@@ -311,7 +311,7 @@ impl RateLimit {
     /// missing key, or for a condition.
     pub(crate) fn needs_address(&self) -> bool {
         let is_fallback = self.missing_key == MissingKey::Address && self.key.can_be_missing();
-        let is_condition = self.conditions.iter().any(|it| it.part == Part::Address);
+        let is_condition = self.conditions.iter().any(|condition| condition.part == Part::Address);
         is_fallback || is_condition || self.key.needs_address()
     }
 

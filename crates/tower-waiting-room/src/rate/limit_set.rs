@@ -137,7 +137,8 @@ impl LimitSet {
             *written = Arc::new(changed);
             break policies;
         };
-        diagnosis::lint(&policies).for_each(|it| self.telemetry.misconfigured(it));
+        diagnosis::lint(&policies)
+            .for_each(|misconfiguration| self.telemetry.misconfigured(misconfiguration));
         Ok(())
     }
 
@@ -154,9 +155,10 @@ impl LimitSet {
     /// Returns the same errors as [`change`](Self::change).
     fn ready(&self, limits: &Limits) -> Result<Vec<Arc<Policy>>, ConfigError> {
         limits.validate()?;
-        let (before, now) = (self.policies.load(), self.clock.now());
+        let before = self.policies.load();
+        let now = self.clock.now();
         let ready = |limit: &RateLimit| {
-            let before = named(&before, limit.name()).map(|it| &**it);
+            let before = named(&before, limit.name()).map(|limit| &**limit);
             Policy::new(limit.clone(), before, self.shared.as_ref(), now).map(Arc::new)
         };
         limits.iter().map(ready).collect()

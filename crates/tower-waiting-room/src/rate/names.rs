@@ -36,7 +36,7 @@ pub(crate) const ALIGNMENTS: [(&str, Alignment); 2] =
     [("epoch", Alignment::Epoch), ("first_hit", Alignment::FirstHit)];
 
 #[test]
-fn every_algorithm_has_the_name_that_it_is_displayed_with() {
+fn the_name_of_every_algorithm_is_its_display_name() {
     for (name, algorithm) in ALGORITHMS {
         assert_eq!(name, algorithm.as_str());
     }

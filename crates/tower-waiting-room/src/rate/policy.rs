@@ -70,7 +70,7 @@ impl Policy {
                 limiter.displaced() + stored_keys.as_ref().map_or(0, StoredKeys::displaced),
             ),
             stored_keys,
-            subject: Subject::new(Arc::clone(&name)).continuing(before.map(|it| &it.subject)),
+            subject: Subject::new(Arc::clone(&name)).continuing(before.map(|limit| &limit.subject)),
             shared: shared.map(|_| known(&limit)),
             name,
             limiter,

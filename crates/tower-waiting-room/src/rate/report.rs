@@ -131,10 +131,10 @@ impl RateReport {
 
     /// Returns the state of each limit, for the headers of the response.
     pub(crate) fn lines(&self) -> impl Iterator<Item = PolicyState<'_>> {
-        self.decisions.iter().map(|it| {
-            let lines = &self.policies[it.policy].lines;
-            let line = lines.get(it.tier).unwrap_or(&lines[0]);
-            PolicyState { line, decision: it.decision.describe() }
+        self.decisions.iter().map(|report| {
+            let lines = &self.policies[report.policy].lines;
+            let line = lines.get(report.tier).unwrap_or(&lines[0]);
+            PolicyState { line, decision: report.decision.describe() }
         })
     }
 
@@ -150,8 +150,8 @@ impl RateReport {
     /// Panics if the report contains no decision. The report of a refused request contains at least
     /// one decision.
     pub(crate) fn binding(&self) -> (&Policy, Option<Duration>) {
-        let refused = self.decisions.iter().filter(|it| !it.decision.is_allowed());
-        let waits = refused.map(|it| (it, it.decision.retry_after()));
+        let refused = self.decisions.iter().filter(|report| !report.decision.is_allowed());
+        let waits = refused.map(|report| (report, report.decision.retry_after()));
         let longest = waits.max_by_key(|(_, retry_after)| retry_after.unwrap_or(Duration::MAX));
         let (longest, retry_after) = longest.unwrap_or_else(|| {
             let first = &self.decisions[0];
@@ -162,7 +162,7 @@ impl RateReport {
 
     /// Returns the time for which the request must be held: the longest delay of any queue.
     pub(super) fn delay(&self) -> Duration {
-        self.decisions.iter().map(|it| it.decision.delay()).max().unwrap_or_default()
+        self.decisions.iter().map(|report| report.decision.delay()).max().unwrap_or_default()
     }
 }
 

@@ -112,7 +112,10 @@ impl RateStage {
         telemetry: Telemetry,
         clock: StageClock,
     ) -> Result<Self, ConfigError> {
-        config.client_ip.lint().for_each(|it| telemetry.misconfigured(it));
+        config
+            .client_ip
+            .lint()
+            .for_each(|misconfiguration| telemetry.misconfigured(misconfiguration));
         let in_force = LimitSet::new(config.shared.clone(), clock.clone(), telemetry.clone());
         // The initial limits go through the same code, and therefore the same checks, as a live
         // change.
@@ -144,7 +147,8 @@ impl RateStage {
             return self.ask_store(shared, policies, caller, now());
         }
         let is_watched = self.watch(caller, policies);
-        let (mut hard, mut soft) = (ChargeSet::of(policies), ChargeSet::of(policies));
+        let mut hard = ChargeSet::of(policies);
+        let mut soft = ChargeSet::of(policies);
         let applies = |index: usize, key| {
             let policy = &policies[index];
             let charges =
@@ -162,7 +166,7 @@ impl RateStage {
         let is_silent =
             !self.has_headers && !is_watched && soft.charges.is_empty() && hard.is_plain();
         if is_allowed && is_silent {
-            hard.policies().for_each(|it| self.telemetry.rated(&it.subject, Rate::Allowed));
+            hard.policies().for_each(|policy| self.telemetry.rated(&policy.subject, Rate::Allowed));
             self.watch_places(hard.policies());
             return Rated::Free;
         }
@@ -185,8 +189,11 @@ impl RateStage {
         // This closure runs before the soft limits are charged. The decisions are computed again
         // after the refund, so that the headers include the refunded units in the remaining quota.
         let give_back = |report: &mut RateReport| {
-            let spent = hard.charges.iter().filter_map(|it| it.spent(&hard.policies[it.policy]));
-            spent.for_each(|mut it| it.settle(0, now));
+            let spent = hard
+                .charges
+                .iter()
+                .filter_map(|charge| charge.spent(&hard.policies[charge.policy]));
+            spent.for_each(|mut spent| spent.settle(0, now));
             report.refuse_to_hold(hard.looks(now));
         };
         let rated = self.conclude(
@@ -228,14 +235,15 @@ impl RateStage {
         give_back: impl FnOnce(&mut RateReport),
         now: Timestamp,
     ) -> Rated {
-        let applied = |it: C| {
-            let (policy, tier) = (it.policy(), it.tier());
-            Some(Applied { policy, tier, decision: it.decision()? })
+        let applied = |charge: C| {
+            let policy = charge.policy();
+            let tier = charge.tier();
+            Some(Applied { policy, tier, decision: charge.decision()? })
         };
         let mut report = RateReport::new(Arc::clone(policies), now);
         // The decisions are pushed one by one, because most requests have a single decision, and
         // `extend` would reserve space first.
-        hard.clone().filter_map(applied).for_each(|it| report.decisions.push(it));
+        hard.clone().filter_map(applied).for_each(|applied| report.decisions.push(applied));
         if !is_allowed {
             return self.refuse(policies, report);
         }
@@ -244,8 +252,8 @@ impl RateStage {
             None
         } else if let Some(place) = self.hold() {
             // Dropping a held request refunds only the charges against leaky queues; see `Turn`.
-            let queues = hard.clone().filter(|it| policies[it.policy()].is_queue());
-            Some(place.with(queues.filter_map(|it| it.spent(&policies[it.policy()]))))
+            let queues = hard.clone().filter(|charge| policies[charge.policy()].is_queue());
+            Some(place.with(queues.filter_map(|charge| charge.spent(&policies[charge.policy()]))))
         } else {
             give_back(&mut report);
             return self.refuse(policies, report);
@@ -307,7 +315,7 @@ impl RateStage {
     /// Reports the limits that refuse a request. The other limits are not reported, because the
     /// request was not charged against them.
     fn refuse(&self, policies: &[Arc<Policy>], report: Box<RateReport>) -> Rated {
-        for it in report.decisions.iter().filter(|it| !it.decision.is_allowed()) {
+        for it in report.decisions.iter().filter(|report| !report.decision.is_allowed()) {
             self.telemetry.rated(&policies[it.policy].subject, Rate::Refused);
         }
         Rated::Refuse(report)

@@ -74,11 +74,12 @@ fn part(quota: &Quota, nodes: u64) -> Quota {
     // The share is at least 1, because a share of 0 would refuse every request during an outage.
     let part = |whole: u64| (whole / nodes).max(whole.min(1));
     let own = Quota::new(part(quota.limit()), quota.window());
-    match quota.capacity() == quota.limit() {
+    if quota.capacity() == quota.limit() {
         // Window and log algorithms reject a quota with a burst, so a burst is set only if the
         // quota has one.
-        true => own,
-        false => own.burst(part(quota.capacity())),
+        own
+    } else {
+        own.burst(part(quota.capacity()))
     }
 }
 
@@ -87,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_parts_of_all_nodes_are_no_more_than_the_limit_or_one_each() {
+    fn the_shares_of_all_nodes_add_up_to_at_most_the_limit_or_one_each() {
         let quota = Quota::per_minute(100).burst(10);
         assert_eq!(part(&quota, 3), Quota::per_minute(33).burst(3));
         assert_eq!(part(&quota, 1), quota);

@@ -39,17 +39,16 @@ impl RateStage {
             Err(error) => return self.failed(shared.on_failure, &asked, &error, now),
         };
         let charges = asked.charges(&replies, &shared.store);
-        let (hard, soft) = (
-            charges.clone().filter(|it| !it.ask.is_soft),
-            charges.clone().filter(|it| it.ask.is_soft),
-        );
-        let is_allowed = hard.clone().all(|it| it.is_charged());
+        let hard = charges.clone().filter(|charge| !charge.ask.is_soft);
+        let soft = charges.clone().filter(|charge| charge.ask.is_soft);
+        let is_allowed = hard.clone().all(|charge| charge.is_charged());
         // The store has charged the soft limits in the same call, so their charges are refunded
         // too.
         let give_back = |report: &mut RateReport| {
-            let spent = charges.clone().filter_map(|it| it.spent(&asked.policies[it.policy()]));
-            spent.for_each(|mut it| it.settle(0, now));
-            report.refuse_to_hold(hard.clone().filter_map(|it| it.given_back()));
+            let spent =
+                charges.clone().filter_map(|charge| charge.spent(&asked.policies[charge.policy()]));
+            spent.for_each(|mut spent| spent.settle(0, now));
+            report.refuse_to_hold(hard.clone().filter_map(|charge| charge.given_back()));
         };
         let rated =
             self.conclude(&asked.policies, is_allowed, hard.clone(), || soft, give_back, now);
@@ -69,7 +68,8 @@ impl RateStage {
         let hasher = shared.store.hasher();
         let caller = &Caller { hasher: &hasher, ..*caller };
         let is_watched = self.watch(caller, policies);
-        let (mut applying, mut asks) = (SmallVec::new(), Vec::with_capacity(2));
+        let mut applying = SmallVec::new();
+        let mut asks = Vec::with_capacity(2);
         let applies = |index: usize, key| {
             let policy = &policies[index];
             // The number of keys in the store is bounded: a new key beyond the bound is counted
@@ -116,7 +116,8 @@ impl RateStage {
                 // The keys were hashed with the hasher of the store. The local limiter can use
                 // these hashes, because it is used only during outages and therefore sees no other
                 // hashes.
-                let (mut hard, mut soft) = (ChargeSet::of(policies), ChargeSet::of(policies));
+                let mut hard = ChargeSet::of(policies);
+                let mut soft = ChargeSet::of(policies);
                 for (&policy, ask) in asked.applying.iter().zip(&asked.asks) {
                     let charges = if ask.is_soft { &mut soft } else { &mut hard };
                     charges.push(policy, ask.key, ask.tier, ask.cost);

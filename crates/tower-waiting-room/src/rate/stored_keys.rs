@@ -128,12 +128,13 @@ mod tests {
 
     /// Returns how many of these keys the store counts individually.
     fn own(keys: &StoredKeys, numbers: std::ops::Range<u32>, now: Timestamp) -> usize {
-        numbers.filter(|it| keys.of(key(*it), now) == key(*it)).count()
+        numbers.filter(|number| keys.of(key(*number), now) == key(*number)).count()
     }
 
     #[test]
-    fn a_store_is_asked_about_as_many_keys_as_the_limit_remembers() {
-        let (keys, now) = (keys(), Timestamp::ZERO + DAY);
+    fn the_store_sees_only_as_many_keys_as_the_limit_remembers() {
+        let keys = keys();
+        let now = Timestamp::ZERO + DAY;
         assert_eq!(own(&keys, 0..1_000, now), 100);
         assert_eq!(keys.displaced(), 900);
         // A key with a place keeps its place, and a key without a place gets none while all places
@@ -143,8 +144,9 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_are_new_to_a_full_limit_share_one_with_their_network() {
-        let (keys, now) = (keys(), Timestamp::ZERO + DAY);
+    fn new_keys_of_a_full_limit_share_the_key_of_their_network() {
+        let keys = keys();
+        let now = Timestamp::ZERO + DAY;
         own(&keys, 0..100, now);
         let network = |number: u32| key(1_000_000 + number);
         let of = |number, net| keys.of(key(number).of_network(network(net)), now);
@@ -155,8 +157,9 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_is_used_keeps_its_place_and_one_that_is_not_gives_it_up() {
-        let (keys, start) = (keys(), Timestamp::ZERO + DAY);
+    fn a_used_key_keeps_its_place_and_an_idle_key_loses_it() {
+        let keys = keys();
+        let start = Timestamp::ZERO + DAY;
         own(&keys, 0..100, start);
         // The store may retain a key for two days after its last use, and the node forgets the key
         // up to two days later.
@@ -168,14 +171,16 @@ mod tests {
 
     #[test]
     fn after_a_long_silence_all_places_are_free() {
-        let (keys, start) = (keys(), Timestamp::ZERO + DAY);
+        let keys = keys();
+        let start = Timestamp::ZERO + DAY;
         own(&keys, 0..100, start);
         assert_eq!(own(&keys, 200..300, start + DAY * 4), 100);
     }
 
     #[test]
-    fn a_limit_that_takes_the_place_of_another_goes_on_with_its_keys() {
-        let (before, now) = (keys(), Timestamp::ZERO + DAY);
+    fn a_replacement_limit_inherits_the_keys() {
+        let before = keys();
+        let now = Timestamp::ZERO + DAY;
         own(&before, 0..100, now);
         let after = StoredKeys::new(100, &[Quota::per_day(9)], Some(&before));
         assert_eq!(own(&after, 100..200, now), 0);

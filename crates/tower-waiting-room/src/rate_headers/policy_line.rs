@@ -169,7 +169,8 @@ pub(crate) fn quota_exceeded(
         #[serde(rename = "violated-policies")]
         violated_policies: &'a [&'a str],
     }
-    let ((r#type, title), violated_policies) = (QUOTA_EXCEEDED, policies);
+    let (r#type, title) = QUOTA_EXCEEDED;
+    let violated_policies = policies;
     let status = StatusCode::TOO_MANY_REQUESTS.as_u16();
     serde_json::to_vec(&QuotaExceeded { r#type, title, status, detail, reason, violated_policies })
 }

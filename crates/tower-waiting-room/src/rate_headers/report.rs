@@ -89,11 +89,12 @@ impl<'a> Report<'a> {
     pub(crate) fn write(&self, headers: &mut HeaderMap, fields: &[Field]) {
         // A client must not combine the limit from one source with the remaining quota from
         // another.
-        let is_taken =
-            headers.keys().any(|name| fields.iter().any(|it| !it.is_list && it.name == *name));
+        let is_taken = headers
+            .keys()
+            .any(|name| fields.iter().any(|field| !field.is_list && field.name == *name));
         // A single reservation leaves room for the `Content-Length` header that many servers add.
         headers.reserve(fields.len());
-        for Field { name, part, .. } in fields.iter().filter(|it| it.is_list || !is_taken) {
+        for Field { name, part, .. } in fields.iter().filter(|field| field.is_list || !is_taken) {
             if let Some(value) = self.value(*part) {
                 headers.append(name, value);
             }
@@ -176,7 +177,8 @@ impl PolicyState<'_> {
     /// Returns a member of `RateLimit` as in draft 11. The time is left out if none of the quota is
     /// used, because there is nothing to wait for.
     fn limit(&self, with_triple: bool) -> String {
-        let (mut remaining, mut reset) = (itoa::Buffer::new(), itoa::Buffer::new());
+        let mut remaining = itoa::Buffer::new();
+        let mut reset = itoa::Buffer::new();
         let (remaining, reset) = self.digits(&mut remaining, &mut reset);
         let (key, window) = if reset == "0" { ("", "") } else { (";t=", reset) };
         let PolicyLine { head, tail, .. } = self.line;
@@ -189,7 +191,8 @@ impl PolicyState<'_> {
 
     /// Returns the value of `RateLimit` as in draft 7.
     fn triple(&self) -> Option<HeaderValue> {
-        let (mut remaining, mut reset) = (itoa::Buffer::new(), itoa::Buffer::new());
+        let mut remaining = itoa::Buffer::new();
+        let mut reset = itoa::Buffer::new();
         let (remaining, reset) = self.digits(&mut remaining, &mut reset);
         HeaderValue::try_from([&self.line.triple, remaining, ", reset=", reset].concat()).ok()
     }
@@ -339,14 +342,14 @@ mod tests {
     #[test]
     fn times_are_rounded_up() {
         let millis = [0, 1, 1_000, 1_001, 1_900];
-        assert_eq!(millis.map(|it| seconds(Duration::from_millis(it))), [0, 1, 1, 2, 2]);
+        assert_eq!(millis.map(|millis| seconds(Duration::from_millis(millis))), [0, 1, 1, 2, 2]);
         assert_eq!(seconds(Duration::MAX), Quota::MAX_LIMIT);
     }
 
     #[test]
     fn times_are_rounded_up_to_whole_seconds_and_at_least_one() {
         let millis = [0, 1, 999, 1_000, 1_001, 8_200, 9_000];
-        let told = millis.map(|it| whole_seconds(Duration::from_millis(it)));
+        let told = millis.map(|millis| whole_seconds(Duration::from_millis(millis)));
         assert_eq!(told, [1, 1, 1, 1, 2, 9, 9]);
         assert_eq!(whole_seconds(Duration::MAX), u64::MAX);
     }
@@ -354,7 +357,10 @@ mod tests {
     #[test]
     fn a_unix_time_is_rounded_up_to_whole_seconds() {
         let millis = [0, 1, 1_000, 1_001, 1_900];
-        assert_eq!(millis.map(|it| unix_seconds(Timestamp::from_millis(it))), [0, 1, 1, 2, 2]);
+        assert_eq!(
+            millis.map(|millis| unix_seconds(Timestamp::from_millis(millis))),
+            [0, 1, 1, 2, 2]
+        );
         assert_eq!(unix_seconds(Timestamp::MAX), 18_446_744_074);
     }
 }

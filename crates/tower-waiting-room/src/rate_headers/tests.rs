@@ -76,7 +76,7 @@ fn every_profile_has_its_own_headers() {
 }
 
 #[test]
-fn a_limit_that_is_not_used_is_told_without_a_time() {
+fn an_unused_limit_is_reported_without_a_reset() {
     let line = line("per_ip", Quota::per_minute(100));
     let unused = [(&line, allowed(100, 0.0))];
     let strict = written(RateHeaders::Draft11Strict, 200, &unused);
@@ -88,7 +88,7 @@ fn a_limit_that_is_not_used_is_told_without_a_time() {
 }
 
 #[test]
-fn a_time_is_never_told_too_short() {
+fn a_reported_time_is_never_too_short() {
     let line = line("per_ip", Quota::per_minute(100));
     let reset = |reset| written(RateHeaders::Draft6, 200, &[(&line, allowed(1, reset))]);
     assert!(reset(0.0).contains("ratelimit-reset: 0\n"));
@@ -119,21 +119,22 @@ fn the_window_of_a_burst_is_the_time_that_replenishes_it() {
 }
 
 #[test]
-fn the_unit_is_told_where_it_is_not_requests() {
+fn the_unit_is_reported_unless_it_is_requests() {
     let quota = Quota::new(65_535, Duration::from_secs(10));
     let bytes = PolicyLine::new("b", &quota, Algorithm::Gcra, QuotaUnit::ContentBytes).unwrap();
     assert_eq!(bytes.policy, "\"b\";q=65535;qu=\"content-bytes\";w=10");
 }
 
 #[test]
-fn the_single_numbers_are_those_of_the_policy_that_binds() {
-    let (burst, daily) =
-        (line("burst", Quota::per_minute(100)), line("daily", Quota::per_day(1_000)));
+fn single_values_describe_the_binding_policy() {
+    let burst = line("burst", Quota::per_minute(100));
+    let daily = line("daily", Quota::per_day(1_000));
     let limit = |first, second| {
         let text = written(RateHeaders::XRateLimit, 200, &[(&burst, first), (&daily, second)]);
         text.lines().nth(1).unwrap().to_owned()
     };
-    let (burst, daily) = ("x-ratelimit-limit: 100", "x-ratelimit-limit: 1000");
+    let burst = "x-ratelimit-limit: 100";
+    let daily = "x-ratelimit-limit: 1000";
     assert_eq!(limit(allowed(5, 1.0), allowed(9, 1.0)), burst);
     assert_eq!(limit(allowed(9, 1.0), allowed(5, 1.0)), daily);
     assert_eq!(limit(allowed(5, 1.0), allowed(5, 2.0)), daily);
@@ -145,8 +146,8 @@ fn the_single_numbers_are_those_of_the_policy_that_binds() {
 
 #[test]
 fn the_lists_name_every_policy_and_one_of_them_carries_the_triple() {
-    let (burst, daily) =
-        (line("burst", Quota::per_minute(100)), line("daily", Quota::per_day(1_000)));
+    let burst = line("burst", Quota::per_minute(100));
+    let daily = line("daily", Quota::per_day(1_000));
     let told = [(&burst, allowed(50, 1.0)), (&daily, allowed(7, 80_000.0))];
     assert_eq!(
         written(RateHeaders::Combined, 200, &told),
@@ -164,7 +165,7 @@ fn the_lists_name_every_policy_and_one_of_them_carries_the_triple() {
 }
 
 #[test]
-fn what_the_application_says_about_its_limits_stays() {
+fn limit_headers_of_the_application_are_kept() {
     let line = line("per_ip", Quota::per_minute(100));
     let decision = allowed(50, 30.0);
     let told = [PolicyState { line: &line, decision }];
@@ -187,9 +188,10 @@ fn what_the_application_says_about_its_limits_stays() {
 }
 
 #[test]
-fn no_redirect_says_that_nothing_is_left() {
+fn a_redirect_never_reports_zero_remaining() {
     let line = line("per_ip", Quota::per_minute(100));
-    let (none, some) = ([(&line, allowed(0, 1.0))], [(&line, allowed(1, 1.0))]);
+    let none = [(&line, allowed(0, 1.0))];
+    let some = [(&line, allowed(1, 1.0))];
     for profile in [RateHeaders::Combined, RateHeaders::Draft11Strict, RateHeaders::Draft7] {
         assert!(!written(profile, 302, &none).contains("ratelimit: "), "{profile:?}");
         assert!(written(profile, 302, &some).contains("ratelimit: "), "{profile:?}");
@@ -218,7 +220,7 @@ fn no_number_is_too_long_for_a_header() {
 }
 
 #[test]
-fn a_name_is_text_that_a_structured_field_can_carry() {
+fn a_name_has_to_fit_into_a_structured_field() {
     let odd = line(r#"a "b" \c, d;e=1"#, Quota::per_minute(1));
     assert_eq!(odd.policy, r#""a \"b\" \\c, d;e=1";q=1;w=60"#);
     let long = "x".repeat(MAX_NAME_LEN);
@@ -235,7 +237,7 @@ fn a_name_is_text_that_a_structured_field_can_carry() {
 
 proptest! {
     #[test]
-    fn the_lists_are_what_a_serializer_of_structured_fields_writes(
+    fn the_lists_match_a_structured_field_serializer(
         policies in prop::collection::vec(
             ("[ -~]{1,64}", 0..=Quota::MAX_LIMIT, 1u64..100_000, any::<u64>(), any::<u64>()),
             1..4,
@@ -251,7 +253,8 @@ proptest! {
         let mut headers = HeaderMap::new();
         write(&mut headers, StatusCode::OK, RateHeaders::Draft11Strict.fields(), &told, NOW);
 
-        let (mut policy, mut limits) = (ListSerializer::new(), ListSerializer::new());
+        let mut policy = ListSerializer::new();
+        let mut limits = ListSerializer::new();
         for (name, limit, window, remaining, reset) in &policies {
             let name = StringRef::from_str(name).unwrap();
             let integer = |number: u64| {

@@ -112,7 +112,8 @@ type Rank = usize;
 impl Ranges {
     /// Reads a header. The result is the same as that of [`Preference::of`].
     fn of(accept: &[u8]) -> Option<Self> {
-        let (mut ranges, mut is_empty) = (Self::default(), true);
+        let mut ranges = Self::default();
+        let mut is_empty = true;
         let elements = elements(accept, Range::of);
         for ((element, range), earliness) in elements.zip((1..=MAX_ELEMENTS).rev()) {
             if let Some(range) = range {
@@ -134,7 +135,8 @@ impl Ranges {
     /// applies to the form: the most specific range that matches it, and of equally specific ones,
     /// the first in the header.
     fn best(&self, offers_html: bool) -> Option<Offer> {
-        let (mut best, mut highest) = (None, [0; 3]);
+        let mut best = None;
+        let mut highest = [0; 3];
         for (form, [only, group]) in FORMS {
             let ranks = [only, group, Range::Any].map(|range| self.ranks[range as usize]);
             let (specificity, rank) = match ranks {

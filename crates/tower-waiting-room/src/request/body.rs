@@ -72,8 +72,11 @@ pub(crate) struct DisconnectProbe {
 impl DisconnectProbe {
     /// Creates a probe that reads up to `bound` bytes. If `bound` is 0, the body is not touched.
     pub(crate) fn new(bound: usize) -> Self {
-        let (frames, len) = (VecDeque::new(), 0);
-        let (has_begun, is_over, is_at_end) = (false, bound == 0, false);
+        let frames = VecDeque::new();
+        let len = 0;
+        let has_begun = false;
+        let is_over = bound == 0;
+        let is_at_end = false;
         Self { frames, len, bound, has_begun, is_over, is_at_end }
     }
 
@@ -118,7 +121,8 @@ impl DisconnectProbe {
         {
             let read = mem::take(body);
             let rest = if self.is_at_end { Body::empty() } else { read };
-            let (frames, len) = (mem::take(&mut self.frames), self.len as u64);
+            let frames = mem::take(&mut self.frames);
+            let len = self.len as u64;
             *body = Body::new(Replay { frames, len, rest });
         }
     }

@@ -274,7 +274,7 @@ fn negotiate(headers: &HeaderMap, asked: AcceptHeader<'_>, page: bool) -> Client
             combined(headers, &ACCEPT, MAX_ACCEPT_LEN, Preference::of).flatten()
         }
     };
-    match preference.map(|it| if page { it.any } else { it.data }) {
+    match preference.map(|preference| if page { preference.any } else { preference.data }) {
         None | Some(Some(Offer::Json)) => ClientKind::Json,
         Some(None | Some(Offer::Problem)) => ClientKind::Problem,
         Some(Some(Offer::Html)) => ClientKind::Navigation,
@@ -294,7 +294,8 @@ fn combined<T>(
     read: impl FnOnce(&[u8]) -> T,
 ) -> Option<T> {
     let mut lines = headers.get_all(name).iter().map(HeaderValue::as_bytes);
-    let (first, second) = (lines.next()?, lines.next());
+    let first = lines.next()?;
+    let second = lines.next();
     let Some(second) = second else { return Some(read(cut(first, limit))) };
     let mut list: SmallVec<[u8; 512]> = SmallVec::from_slice(clip(first, limit));
     for line in std::iter::once(second).chain(lines) {

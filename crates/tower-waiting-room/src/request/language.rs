@@ -134,7 +134,7 @@ impl Language {
     pub fn tag(self) -> &'static str {
         match TAGS.get(self.index()) {
             Some(tag) => tag,
-            None => self.added().map_or(TAGS[Self::ENGLISH.index()], |it| it.tag),
+            None => self.added().map_or(TAGS[Self::ENGLISH.index()], |added| added.tag),
         }
     }
 
@@ -143,7 +143,7 @@ impl Language {
     pub fn is_right_to_left(self) -> bool {
         match self {
             Self::ARABIC | Self::HEBREW | Self::PERSIAN => true,
-            _ => self.added().is_some_and(|it| it.is_right_to_left),
+            _ => self.added().is_some_and(|added| added.is_right_to_left),
         }
     }
 
@@ -163,7 +163,7 @@ impl Language {
     pub(crate) fn add(tag: &'static str, is_right_to_left: bool) -> Option<Self> {
         let added = Added { tag, is_right_to_left };
         // The length of `TAGS` plus that of `ADDED` fits in a byte.
-        let index = (0_u8..).zip(&ADDED).find(|(_, it)| it.set(added).is_ok())?.0;
+        let index = (0_u8..).zip(&ADDED).find(|(_, slot)| slot.set(added).is_ok())?.0;
         Some(Self(Self::ALL.len().to_le_bytes()[0] + index))
     }
 }

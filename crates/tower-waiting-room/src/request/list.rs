@@ -228,7 +228,7 @@ mod tests {
     }
 
     fn names(list: &str) -> Vec<&str> {
-        all(list.as_bytes()).map(|it| str::from_utf8(it.name).unwrap()).collect()
+        all(list.as_bytes()).map(|element| str::from_utf8(element.name).unwrap()).collect()
     }
 
     #[test]
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_elements_are_read_than_a_list_may_have() {
+    fn elements_beyond_the_bound_are_not_read() {
         assert_eq!(names(&",".repeat(100)).len(), MAX_ELEMENTS);
         assert_eq!(names(""), [""]);
     }
@@ -281,12 +281,12 @@ mod tests {
         #[test]
         fn a_text_ends_at_its_first_delimiter(text in "[,;a-zé+:<\\x00\\x80]{0,40}") {
             let text = text.as_bytes();
-            let end = text.iter().position(|it| matches!(it, b',' | b';')).unwrap_or(text.len());
+            let end = text.iter().position(|byte| matches!(byte, b',' | b';')).unwrap_or(text.len());
             prop_assert_eq!(until_delimiter(text), text.split_at(end));
         }
 
         #[test]
-        fn an_element_that_does_not_matter_has_the_same_end(list in "[,;q=\"\\\\a .1]{0,60}") {
+        fn an_ignored_element_ends_at_the_same_place(list in "[,;q=\"\\\\a .1]{0,60}") {
             let skipped = elements(list.as_bytes(), |_| None::<()>).map(|(element, _)| element.name);
             let read = all(list.as_bytes()).map(|element| element.name);
             prop_assert_eq!(skipped.collect::<Vec<_>>(), read.collect::<Vec<_>>());

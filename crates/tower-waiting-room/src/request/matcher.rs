@@ -92,7 +92,7 @@ impl Matcher {
     /// Does the same as [`covers`](Self::covers). Only the comparison with a path is not inlined.
     fn covers_elsewhere(&self, head: &RequestHead<'_>, doubt: Doubt) -> bool {
         match self {
-            Self::All(all) => all.iter().all(|it| it.covers(head, doubt)),
+            Self::All(all) => all.iter().all(|all| all.covers(head, doubt)),
             Self::Cookie(cookie) => carries_cookie(head.headers(), cookie),
             Self::Header(header, None) => head.headers().contains_key(header.as_str()),
             Self::Header(header, Some(value)) => {
@@ -122,7 +122,9 @@ impl Matcher {
             Err(ConfigError::new(ConfigErrorKind::Malformed, field, given, expected))
         };
         match self {
-            Self::All(all) => all.iter().try_for_each(|it| it.validate(field, rule)),
+            Self::All(all) => {
+                all.iter().try_for_each(|try_for_each| try_for_each.validate(field, rule))
+            }
             Self::Header(header, _) if HeaderName::try_from(header.as_str()).is_err() => {
                 wrong(header, "the name of a header")
             }
@@ -250,7 +252,7 @@ pub(crate) fn hosts<'a>(uri: &'a Uri, headers: &'a HeaderMap) -> impl Iterator<I
 
 /// Returns the authority in the target of a request, and its `Host` headers.
 fn authorities<'a>(uri: &'a Uri, headers: &'a HeaderMap) -> impl Iterator<Item = &'a [u8]> {
-    let target = uri.authority().map(|it| it.as_str().as_bytes());
+    let target = uri.authority().map(|authority| authority.as_str().as_bytes());
     let lines = headers.get_all(header::HOST).iter().map(HeaderValue::as_bytes);
     target.into_iter().chain(lines)
 }
@@ -300,8 +302,9 @@ impl Scope {
     /// request is covered if any reading matches.
     #[inline]
     pub(crate) fn covers(&self, head: &RequestHead<'_>) -> bool {
-        (self.methods.is_empty() || self.methods.iter().any(|it| is_method(head.method(), it)))
-            && self.matchers.iter().all(|it| it.covers(head, Doubt::Covered))
+        (self.methods.is_empty()
+            || self.methods.iter().any(|allowed| is_method(head.method(), allowed)))
+            && self.matchers.iter().all(|matcher| matcher.covers(head, Doubt::Covered))
     }
 
     /// Adds methods to a scope. An empty list leaves the scope unchanged, rather than restricting
@@ -324,7 +327,7 @@ impl Scope {
     ///
     /// Returns the first error of [`Matcher::validate`].
     pub(crate) fn validate(&self, field: &'static str, rule: &str) -> Result<(), ConfigError> {
-        self.matchers.iter().try_for_each(|it| it.validate(field, rule))
+        self.matchers.iter().try_for_each(|try_for_each| try_for_each.validate(field, rule))
     }
 }
 
@@ -343,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_meant_in_whichever_way_it_is_written() {
+    fn a_path_matches_in_every_notation() {
         for sly in [
             "/login",
             "/%6cogin",
@@ -375,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_is_not_clear_and_yet_another_is_not_meant() {
+    fn an_ambiguous_path_that_differs_does_not_match() {
         for other in [
             "/api/v4/projects/group%2Fname",
             "/x%2flogin",

@@ -49,7 +49,9 @@ impl Languages {
                 is_alias: true,
                 ..AvailableLanguage::new(alias, *language)
             });
-            let named = Language::ALL.into_iter().map(|it| AvailableLanguage::new(it.tag(), it));
+            let named = Language::ALL
+                .into_iter()
+                .map(|language| AvailableLanguage::new(language.tag(), language));
             languages.offers = named.chain(aliases).collect();
             languages.sort();
             languages
@@ -61,7 +63,7 @@ impl Languages {
     #[cfg(feature = "room")]
     pub(crate) fn with(&self, language: Language) -> Self {
         let mut languages = self.clone();
-        let replaced = |it: Language| it.tag() == language.tag();
+        let replaced = |known: Language| known.tag() == language.tag();
         if replaced(self.default) {
             languages.default = language;
         }
@@ -71,7 +73,7 @@ impl Languages {
         }
         if is_new {
             let new = AvailableLanguage::new(language.tag(), language);
-            languages.offers.retain(|it| !(it.is_alias && it.primary == new.primary));
+            languages.offers.retain(|offer| !(offer.is_alias && offer.primary == new.primary));
             languages.offers.push(new);
             languages.sort();
         }
@@ -119,7 +121,9 @@ impl Languages {
     /// language is acceptable, the default language is sent nevertheless, which RFC 9110 permits:
     /// a page in a foreign language is better than none.
     pub(super) fn negotiate(&self, accept_language: &[u8]) -> Language {
-        let (mut preferred, mut best, mut rest) = (None, 0, 0);
+        let mut preferred = None;
+        let mut best = 0;
+        let mut rest = 0;
         let known = |name: &[u8]| (name == b"*" || self.may_offer(name)).then_some(());
         for (Element { name, weight }, is_known) in elements(accept_language, known) {
             if is_known.is_none() {
@@ -176,7 +180,8 @@ impl Languages {
 /// Returns the language that suits a range best, of those at the beginning of `offers` that have the
 /// primary subtag of the range.
 fn closest(offers: &[AvailableLanguage], range: &[u8]) -> Language {
-    let (first, primary) = (&offers[0], offers[0].primary);
+    let first = &offers[0];
+    let primary = offers[0].primary;
     let offers = offers.iter().take_while(|offer| offer.primary == primary);
     let wanted = Variant::new(primary, range.split(|byte| *byte == b'-').skip(1));
     // Of several languages with the highest score, the first is chosen.
@@ -221,7 +226,7 @@ impl Variant {
                 _ => {}
             }
         }
-        for likely in LIKELY.iter().filter(|it| it.primary == primary) {
+        for likely in LIKELY.iter().filter(|likely| likely.primary == primary) {
             let is_listed = likely.regions.contains(&variant.region);
             if variant.script == Subtag::default() {
                 variant.script = if is_listed { likely.script } else { likely.otherwise };
@@ -248,7 +253,8 @@ impl Variant {
 /// Returns the index of the first two letters of a primary subtag, or `None` if it does not begin
 /// with two letters.
 fn first_letters(primary: Subtag) -> Option<usize> {
-    let [first, second] = [primary[0], primary[1]].map(|it| usize::from(it.wrapping_sub(b'a')));
+    let [first, second] =
+        [primary[0], primary[1]].map(|letter| usize::from(letter.wrapping_sub(b'a')));
     (first < LETTERS && second < LETTERS).then_some(first * LETTERS + second)
 }
 

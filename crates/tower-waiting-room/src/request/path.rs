@@ -174,12 +174,15 @@ impl Signs {
         // bytes of the path have fewer than three successors, and are counted below.
         let whole = path.len().saturating_sub(3);
         let behind = |offset: usize| path[offset.min(path.len())..].chunks(Self::CHUNK);
-        let (second, third, fourth) = (behind(1), behind(2), behind(3));
+        let second = behind(1);
+        let third = behind(2);
+        let fourth = behind(3);
         let chunks = path[..whole].chunks(Self::CHUNK).zip(second).zip(third).zip(fourth);
         for (((first, second), third), fourth) in chunks {
             // A chunk has at most 128 bytes, so its counts fit in a `u8`. With this narrow type,
             // the compiler can count more bytes at once.
-            let (mut escapes, mut doubts) = (0, 0);
+            let mut escapes = 0;
+            let mut doubts = 0;
             for (((&a, &b), &c), &d) in first.iter().zip(second).zip(third).zip(fourth) {
                 escapes += u8::from(is_end_of_escapes(a, d));
                 doubts += u8::from(is_doubt(a, b, c));
@@ -190,7 +193,8 @@ impl Signs {
         // The last three bytes are counted with `NOTHING` in place of the bytes beyond the end.
         let at = |index: usize| path.get(index).copied().unwrap_or(NOTHING);
         for index in whole..path.len() {
-            let (byte, behind) = (at(index), at(index + 3));
+            let byte = at(index);
+            let behind = at(index + 3);
             signs.escapes += u32::from(is_end_of_escapes(byte, behind));
             signs.doubts += u32::from(is_doubt(byte, at(index + 1), at(index + 2)));
         }
@@ -222,7 +226,8 @@ fn is_plain(path: &[u8]) -> bool {
 /// The bytes that belong to an escape or a detour wherever they are.
 static ODD: [bool; 256] = {
     let mut odd = [false; 256];
-    let (bytes, mut index) = (b"%\\;?#\0", 0);
+    let bytes = b"%\\;?#\0";
+    let mut index = 0;
     while index < bytes.len() {
         odd[bytes[index] as usize] = true;
         index += 1;
@@ -261,7 +266,8 @@ const fn is_detour(byte: u8, next: u8) -> bool {
 const fn is_clear_escape(high: u8, low: u8) -> bool {
     // Setting this bit makes letters lowercase and leaves digits unchanged. The bit would also turn
     // some control characters into digits, but a path contains no control characters.
-    let (high, low) = (high | 0x20, low | 0x20);
+    let high = high | 0x20;
+    let low = low | 0x20;
     let is_digit = (low.wrapping_sub(b'0') < 10) | (low.wrapping_sub(b'a') < 6);
     let is_clear = (high == b'2') & (low != b'3') & (low != b'5') & (low != b'e') & (low != b'f')
         | (high == b'3') & (low != b'b') & (low != b'f')
@@ -334,7 +340,8 @@ fn unescaped(text: &[u8]) -> Option<(u8, &[u8])> {
 /// Returns the text with all escapes decoded once, or the text itself if it has no percent sign.
 fn decoded(text: &[u8]) -> Cow<'_, [u8]> {
     let Some(mut next) = memchr::memchr(b'%', text) else { return Cow::Borrowed(text) };
-    let (mut decoded, mut rest) = (Vec::with_capacity(text.len()), text);
+    let mut decoded = Vec::with_capacity(text.len());
+    let mut rest = text;
     loop {
         decoded.extend_from_slice(&rest[..next]);
         let Some((byte, behind)) = unescaped(&rest[next..]) else { break };
@@ -352,14 +359,16 @@ fn decoded(text: &[u8]) -> Cow<'_, [u8]> {
 /// Returns the byte that two hexadecimal digits represent, or `None` if either byte is not a
 /// hexadecimal digit.
 fn byte_of(high: u8, low: u8) -> Option<u8> {
-    let (high, low) = (HEX[usize::from(high)], HEX[usize::from(low)]);
+    let high = HEX[usize::from(high)];
+    let low = HEX[usize::from(low)];
     ((high | low) < 16).then_some(high << 4 | low)
 }
 
 /// The value of each hexadecimal digit, and 16 for any other byte. A lookup table is fastest, and
 /// speed matters because an escaped path is decoded again for each rule that it is compared with.
 const HEX: [u8; 256] = {
-    let (mut values, mut value) = ([16; 256], 0);
+    let mut values = [16; 256];
+    let mut value = 0;
     while value < 16 {
         values[b"0123456789abcdef"[value as usize] as usize] = value;
         values[b"0123456789ABCDEF"[value as usize] as usize] = value;
@@ -372,9 +381,9 @@ const HEX: [u8; 256] = {
 /// special meaning. Escaped dots matter only in dot segments, which are detected after decoding.
 fn has_clear_escapes(path: &[u8]) -> bool {
     let is_clear = |high, low| is_clear_escape(high, low) | (high == b'2') & (low | 0x20 == b'e');
-    let is_unclear = |it: &[u8]| (it[0] == b'%') & !is_clear(it[1], it[2]);
+    let is_unclear = |window: &[u8]| (window[0] == b'%') & !is_clear(window[1], window[2]);
     let has_broken_end = path[path.len().saturating_sub(2)..].contains(&b'%');
-    !has_broken_end && !path.windows(3).fold(false, |any, it| any | is_unclear(it))
+    !has_broken_end && !path.windows(3).fold(false, |any, window| any | is_unclear(window))
 }
 
 /// Returns the index of the first detour (such as `//` or `;`), or the length of `text` if there is

@@ -65,9 +65,10 @@ impl PathRule {
     pub(crate) fn covers_text(&self, path: &[u8]) -> bool {
         let begin = without_slash(&self.text);
         let Some(rest) = path.strip_prefix(begin.as_bytes()) else { return false };
-        match self.is_prefix {
-            false => matches!(rest, [] | [b'/']),
-            true => begin == self.text || matches!(rest, [] | [b'/', ..]),
+        if self.is_prefix {
+            begin == self.text || matches!(rest, [] | [b'/', ..])
+        } else {
+            matches!(rest, [] | [b'/'])
         }
     }
 
@@ -83,9 +84,10 @@ impl PathRule {
         if !begin.bytes().all(|byte| path.next() == Some(byte)) {
             return false;
         }
-        match self.is_prefix {
-            false => path.next().is_none_or(|byte| byte == b'/' && path.next().is_none()),
-            true => begin == self.text || path.next().is_none_or(|byte| byte == b'/'),
+        if self.is_prefix {
+            begin == self.text || path.next().is_none_or(|byte| byte == b'/')
+        } else {
+            path.next().is_none_or(|byte| byte == b'/' && path.next().is_none())
         }
     }
 }
@@ -134,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_bytes_of_a_reading_are_those_of_a_rule_that_it_begins_with() {
+    fn a_reading_starts_with_the_bytes_of_its_matching_rule() {
         let text = "/a/path-of-more-than/sixteen";
         for len in 0..=text.len() {
             let (begin, rest) = text.as_bytes().split_at(len);

@@ -378,7 +378,7 @@ impl WaitSeconds {
     /// precision.
     pub(super) fn new(wait: WaitEstimate) -> Self {
         let WaitEstimate { p25, p50, p75, .. } = wait;
-        let [p25, p50, p75] = [p25, p50, p75].map(|it: Duration| it.as_secs());
+        let [p25, p50, p75] = [p25, p50, p75].map(|duration: Duration| duration.as_secs());
         Self { p25, p50, p75 }
     }
 }
@@ -394,13 +394,14 @@ mod tests {
     use crate::respond::sample;
 
     #[test]
-    fn a_visitor_who_is_rejected_is_told_no_time_to_come_back() {
+    fn a_rejected_visitor_gets_no_retry_time() {
         assert_eq!(sample::refusal(Reason::RefusedReject).retry_after_seconds(), None);
     }
 
     #[test]
-    fn while_nobody_is_let_in_no_wait_is_told_in_whatever_order_it_is_learned() {
-        let (placed, paused) = (sample::placed(), sample::paused());
+    fn no_wait_is_shown_while_the_room_admits_no_visitor() {
+        let placed = sample::placed();
+        let paused = sample::paused();
         assert!(placed.wait.is_some() && paused.wait.is_none());
         let ticket = sample::ticket();
         assert_eq!(paused.with_ticket(&ticket).wait, None);

@@ -92,9 +92,10 @@ impl CfWaitingRoom {
         let minutes = answer.wait.map(|wait| [wait.p25, wait.p50, wait.p75].map(whole_minutes));
         let [p25, p50, p75] = minutes.unwrap_or_default();
         let event = answer.event.as_deref();
-        let starts_in =
-            event.filter(|it| it.is_prequeue).map_or(0, |it| whole_minutes(it.starts_in));
-        let ends_in = event.map_or(0, |it| whole_minutes(it.ends_in));
+        let starts_in = event
+            .filter(|event| event.is_prequeue)
+            .map_or(0, |event| whole_minutes(event.starts_in));
+        let ends_in = event.map_or(0, |event| whole_minutes(event.ends_in));
         // Cloudflare defines the percentiles only for a random order. In any other order, there is
         // only one value for the wait.
         let spread = if method == QueueingMethod::Random { [p25, p50, p75] } else { [0; 3] };
@@ -321,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_what_serde_writes() {
+    fn the_output_is_that_of_serde() {
         let methods = [
             QueueingMethod::Fifo,
             QueueingMethod::Passthrough,
@@ -366,7 +367,8 @@ mod tests {
     fn a_lottery_has_percentiles() {
         let object = object(&sample::lottery());
         assert_eq!(object["waitTimeFormatted"], "5 minutes to 7 minutes");
-        let percentiles = ["25", "50", "75"].map(|it| &object[format!("waitTime{it}Percentile")]);
+        let percentiles =
+            ["25", "50", "75"].map(|percent| &object[format!("waitTime{percent}Percentile")]);
         assert_eq!(percentiles, [5, 6, 7]);
         assert_eq!((&object["waitTime"], &object["isRandomQueue"]), (&json!(6), &json!(true)));
     }
@@ -380,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_rejected_is_not_asked_back() {
+    fn a_rejected_visitor_is_not_asked_to_return() {
         let rejected = sample::refusal(Reason::RefusedReject);
         assert_eq!(object(&rejected)["refreshIntervalSeconds"], 0);
         assert_eq!(object(&sample::refusal(Reason::RefusedLineFull))["queueIsFull"], true);

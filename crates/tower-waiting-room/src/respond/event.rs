@@ -72,8 +72,9 @@ impl EventFacts {
             Phase::Before { .. } | Phase::Over => return None,
         };
         let commitment = event.shuffle_at_start();
-        let is_of = |draw| commitment.is_some_and(|it| draw == it.tag());
-        let entrant = ticket.and_then(|ticket| ticket.entrant).filter(|it| is_of(it.draw));
+        let is_of = |draw| commitment.is_some_and(|commitment| draw == commitment.tag());
+        let entrant =
+            ticket.and_then(|ticket| ticket.entrant).filter(|entrant| is_of(entrant.draw));
         let (entrants, seed) = revealed(plan, event).unzip();
         Some(Box::new(Self {
             name: event.name().to_owned(),
@@ -83,9 +84,9 @@ impl EventFacts {
             starts_in: event.start().since(now),
             ends_in: event.end().since(now),
             is_shuffled: commitment.is_some(),
-            commitment: commitment.map(|it| it.to_string()),
-            number: entrant.map(|it| it.number),
-            place: entrant.and_then(|it| it.place),
+            commitment: commitment.map(|commitment| commitment.to_string()),
+            number: entrant.map(|entrant| entrant.number),
+            place: entrant.and_then(|entrant| entrant.place),
             entrants,
             seed,
         }))

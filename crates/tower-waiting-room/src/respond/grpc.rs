@@ -74,7 +74,9 @@ fn status(code: u8, message: &str, retry_delay: Option<Duration>) -> Vec<u8> {
     number(&mut status, 1, u64::from(code));
     bytes(&mut status, 2, message.as_bytes());
     if let Some(delay) = retry_delay {
-        let (mut duration, mut retry_info, mut any) = (vec![], vec![], vec![]);
+        let mut duration = vec![];
+        let mut retry_info = vec![];
+        let mut any = vec![];
         number(&mut duration, 1, delay.as_secs());
         number(&mut duration, 2, u64::from(delay.subsec_nanos()));
         bytes(&mut retry_info, 1, &duration);
@@ -145,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bytes_of_the_details_are_these() {
+    fn the_details_have_the_expected_bytes() {
         let delay = Duration::from_millis(300_500);
         let expected = [
             b"\x08\x08\x12\x02hi\x1a\x37".as_slice(),
@@ -159,7 +161,7 @@ mod tests {
     #[test]
     fn the_pushback_is_rounded_up_to_whole_milliseconds() {
         let nanos = [0, 1, 1_000_000, 1_000_001, 1_999_999_999];
-        let told = nanos.map(|it| whole_millis(Duration::from_nanos(it)));
+        let told = nanos.map(|nanos| whole_millis(Duration::from_nanos(nanos)));
         assert_eq!(told, [1, 1, 1, 2, 2_000]);
     }
 
@@ -176,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn who_shall_not_come_back_is_pushed_back_for_good() {
+    fn a_rejection_tells_a_grpc_client_not_to_retry() {
         let response = response(&sample::refusal(Reason::RefusedReject));
         assert_eq!(trailer(&response, "grpc-retry-pushback-ms"), "-1");
     }

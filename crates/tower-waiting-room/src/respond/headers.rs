@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_stored_and_everything_it_depends_on_is_named() {
+    fn answers_are_not_stored_and_vary_is_complete() {
         let headers = complete_of(&sample::placed());
         assert_eq!(headers[CACHE_CONTROL], "no-store");
         assert_eq!(headers[X_CONTENT_TYPE_OPTIONS], "nosniff");
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_says_when_it_refreshes_in_both_headers() {
+    fn a_page_states_its_refresh_in_both_headers() {
         let headers = complete_of(&sample::placed());
         assert_eq!(
             (&headers[RETRY_AFTER], &headers[REFRESH]),
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_waiting_page_that_can_be_asked_for_again_refreshes() {
+    fn only_a_waiting_page_that_is_safe_to_repeat_refreshes() {
         let json = Answer { kind: ClientKind::Json, ..sample::placed() };
         for answer in [json, sample::unsent(), sample::refusal(Reason::RefusedLineFull)] {
             let headers = complete_of(&answer);
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_page_of_the_users_has_said_is_kept() {
+    fn headers_of_a_custom_page_are_kept() {
         let mut headers = HeaderMap::new();
         headers.insert(VARY, HeaderValue::from_static("X-Tenant"));
         headers.insert(CONTENT_LANGUAGE, HeaderValue::from_static("nl"));
@@ -198,13 +198,13 @@ mod tests {
     }
 
     #[test]
-    fn the_list_for_cors_is_what_we_send_ourselves() {
+    fn the_cors_list_matches_the_headers_of_the_layer() {
         let list = EXPOSED_HEADERS.map(|name| name.to_string()).join(", ");
         assert!(EXPOSED.eq_ignore_ascii_case(&list));
     }
 
     #[test]
-    fn every_header_of_every_profile_is_in_the_list_for_cors() {
+    fn every_header_of_every_profile_is_in_the_cors_list() {
         for profile in RateHeaders::ALL {
             for field in profile.fields() {
                 assert!(EXPOSED_HEADERS.contains(&field.name), "{}", field.name);

@@ -21,15 +21,18 @@ impl Iso {
     /// 2554, so the year always has four digits.
     pub(super) fn bytes(&self) -> [u8; Self::LEN] {
         // The days and the milliseconds of a day fit in 32 bits, in which divisions cost less.
-        let (days, millis) = (self.0.as_millis() / 86_400_000, self.0.as_millis() % 86_400_000);
-        let (days, millis) = (low_bits(days), low_bits(millis));
+        let days = self.0.as_millis() / 86_400_000;
+        let millis = self.0.as_millis() % 86_400_000;
+        let days = low_bits(days);
+        let millis = low_bits(millis);
         let [year, month, day] = date(days);
         let mut text = *b"0000-00-00T00:00:00.000Z";
         write_two(&mut text, 0, year / 100);
         write_two(&mut text, 2, year % 100);
         write_two(&mut text, 5, month);
         write_two(&mut text, 8, day);
-        let (seconds, millis) = (millis / 1_000, millis % 1_000);
+        let seconds = millis / 1_000;
+        let millis = millis % 1_000;
         write_two(&mut text, 11, seconds / 3_600);
         write_two(&mut text, 14, seconds / 60 % 60);
         write_two(&mut text, 17, seconds % 60);
@@ -46,7 +49,8 @@ impl Iso {
 fn date(days: u32) -> [u32; 3] {
     // 719 468 days lie between 0000-03-01 and 1970-01-01, and 146 097 days are 400 years.
     let days = days + 719_468;
-    let (era, day) = (days / 146_097, days % 146_097);
+    let era = days / 146_097;
+    let day = days % 146_097;
     let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
     let day = day - (365 * year + year / 4 - year / 100);
     // Of five months from March on, three have 31 days, which are 153 days in all.

@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sentences_are_for_the_pages_script() {
+    fn the_sentences_are_sent_to_the_script_of_the_page_only() {
         let answer = Answer { is_poll: true, ..sample::placed() };
         let message = &parsed(&answer)["waitingRoom"]["message"];
         assert_eq!(message["position"], "You are number 12 in line");
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn the_token_is_there_only_for_a_client_without_cookies() {
+    fn the_token_is_included_only_for_a_client_without_cookies() {
         let answer = Answer { token: Some("sealed".to_owned()), ..sample::placed() };
         assert_eq!(parsed(&answer)["waitingRoom"]["token"], "sealed");
         assert_eq!(parsed(&sample::placed())["waitingRoom"].get("token"), None);
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn cloudflares_object_is_there_only_where_it_is_configured_and_for_the_room() {
+    fn cloudflares_object_is_included_only_for_the_room_and_if_configured() {
         let is_in = |answer: &Answer| parsed(answer).get("cfWaitingRoom").is_some();
         assert!(!is_in(&sample::placed()));
         let has =

@@ -69,7 +69,8 @@ pub(super) fn page<E>(
     now: Timestamp,
     render: impl FnOnce() -> Result<(Bytes, Reuse), E>,
 ) -> Result<Bytes, E> {
-    let (place, second) = (key.place(), now.as_secs());
+    let place = key.place();
+    let second = now.as_secs();
     let kept = KEPT.with_borrow(|kept| {
         let page = kept[place].as_ref().filter(|page| page.second == second && page.key == key);
         page.map(|page| page.html.clone())
@@ -185,7 +186,9 @@ mod tests {
         let places = |languages: &[Language], seconds: &[u64]| {
             let keys = languages.iter().flat_map(|language| {
                 let key = PageKey { language: *language, ..key(LayerId(0)) };
-                seconds.iter().map(move |it| PageKey { retry_after: Some(*it), ..key.clone() })
+                seconds
+                    .iter()
+                    .map(move |second| PageKey { retry_after: Some(*second), ..key.clone() })
             });
             keys.map(|key| key.place()).collect::<std::collections::HashSet<_>>().len()
         };

@@ -35,7 +35,7 @@ impl Look {
         const FIELD: &str = "page.logo";
         bounded(FIELD, address, MAX_LOGO_LEN)?;
         let image = address.strip_prefix("data:image/");
-        let is_image = image.is_some_and(|it| IMAGES.iter().any(|kind| it.starts_with(kind)));
+        let is_image = image.is_some_and(|image| IMAGES.iter().any(|kind| image.starts_with(kind)));
         let is_plain = address.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ');
         if !is_image || !is_plain {
             let given = format!("{:?}", clipped(address));
@@ -72,9 +72,10 @@ impl Look {
     pub(super) fn set_support(&mut self, address: &str) -> Result<(), ConfigError> {
         const FIELD: &str = "page.support";
         bounded(FIELD, address, MAX_ADDRESS_LEN)?;
-        let has_scheme =
-            SCHEMES.iter().any(|it| address.strip_prefix(it).is_some_and(|rest| !rest.is_empty()));
-        if !has_scheme || !address.chars().all(|it| it.is_ascii_graphic()) {
+        let has_scheme = SCHEMES
+            .iter()
+            .any(|scheme| address.strip_prefix(scheme).is_some_and(|rest| !rest.is_empty()));
+        if !has_scheme || !address.chars().all(|character| character.is_ascii_graphic()) {
             let given = format!("{:?}", clipped(address));
             let expected = "an address that begins with https://, http://, mailto: or tel:";
             return Err(malformed(FIELD, given, expected));
@@ -89,8 +90,8 @@ fn bounded(field: &'static str, text: &str, limit: usize) -> Result<(), ConfigEr
     if text.len() <= limit {
         return Ok(());
     }
-    let (given, expected) =
-        (format!("{} bytes long", text.len()), format!("at most {limit} bytes"));
+    let given = format!("{} bytes long", text.len());
+    let expected = format!("at most {limit} bytes");
     Err(ConfigError::new(ConfigErrorKind::TooLarge, field, given, expected))
 }
 

@@ -61,7 +61,8 @@ impl Message {
     /// in the line. The sentence about closing the tab is left out, because it makes sense only on
     /// a page.
     pub(super) fn paragraph(answer: &Answer) -> String {
-        let (words, it) = (Sentences(answer.language), Self::new(answer));
+        let words = Sentences(answer.language);
+        let it = Self::new(answer);
         let first = it.position.unwrap_or(it.headline);
         let mut paragraph = words.with(Phrase::Stop, &first).into_owned();
         let again = it.again.or_else(|| words.again(answer));
@@ -74,7 +75,12 @@ impl Message {
 
     /// Creates a message with only a title and a headline.
     fn bare(title: Cow<'static, str>, headline: Cow<'static, str>) -> Self {
-        let (detail, position, number, wait, keep, again) = (None, None, None, None, None, None);
+        let detail = None;
+        let position = None;
+        let number = None;
+        let wait = None;
+        let keep = None;
+        let again = None;
         Self { title, headline, detail, position, number, wait, keep, again }
     }
 
@@ -179,10 +185,11 @@ mod tests {
     use crate::{request::Language, respond::sample};
 
     #[test]
-    fn a_place_is_told_with_its_number_in_every_language() {
+    fn a_place_is_shown_with_its_number_in_every_language() {
         for language in Language::ALL {
             let answer = Answer { language, position: Some(12_345), ..sample::placed() };
-            let (message, number) = (answer.message(), language.count(12_345));
+            let message = answer.message();
+            let number = language.count(12_345);
             assert_eq!(message.position.unwrap().matches(&number).count(), 1);
             assert!(message.title.contains(&number));
             assert_eq!(message.number, Some(number));
@@ -193,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newcomer_is_told_how_many_are_ahead_in_every_language() {
+    fn a_newcomer_sees_the_number_ahead_in_every_language() {
         for language in Language::ALL {
             let message = Answer { language, ..sample::newcomer() }.message();
             assert_eq!(message.position.unwrap().matches("12").count(), 1, "{language:?}");
@@ -206,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_view_has_a_number_or_says_that_nobody_is_ahead() {
+    fn the_first_view_shows_the_number_ahead_or_that_the_line_is_empty() {
         for language in Language::ALL {
             let alone = Answer { language, ..sample::alone() }.message();
             assert_eq!(alone.number, None);
@@ -224,13 +231,13 @@ mod tests {
     }
 
     #[test]
-    fn a_position_that_is_approximate_is_said_to_be() {
+    fn an_approximate_position_is_marked_as_such() {
         let risen = Answer { is_approximate: true, ..sample::placed() }.message().position;
         assert_eq!(risen.as_deref(), Some("You are around number 12 in line"));
     }
 
     #[test]
-    fn a_place_may_be_left_only_once_there_is_one() {
+    fn leaving_is_offered_only_with_a_place() {
         let keep = "You may close this tab for 5 minutes without losing your place.";
         assert_eq!(sample::placed().message().keep.as_deref(), Some(keep));
         assert_eq!(sample::lottery().message().keep.as_deref(), Some(keep));
@@ -240,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn every_sentence_of_every_answer_is_filled_in_in_every_language() {
+    fn every_placeholder_is_filled_in_in_every_language() {
         for language in Language::ALL {
             for answer in sample::answers() {
                 let message = Message::paragraph(&Answer { language, ..answer });
@@ -250,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_sent_away_learns_why_and_when_to_come_back() {
+    fn a_refusal_states_its_reason_and_when_to_return() {
         let message = sample::refusal(Reason::RefusedLineFull).message();
         assert_eq!(message.headline, "The line is full");
         assert_eq!(message.again.as_deref(), Some("Please try again in 2 minutes."));

@@ -245,7 +245,8 @@ pub(super) fn over_limit(facts: &Unforwarded<'_>) -> Bytes {
         _ => {
             let names: Vec<&str> = facts.violated().map(|told| told.line.name()).collect();
             let details: Vec<&str> = facts.violated().map(|told| &*told.line.detail).collect();
-            let (reason, detail) = (facts.reason.to_string(), details.join(" "));
+            let reason = facts.reason.to_string();
+            let detail = details.join(" ");
             quota_exceeded(&names, &reason, &detail).unwrap_or_default().into()
         }
     }
@@ -262,8 +263,10 @@ fn document(reason: &Reason, status: StatusCode) -> Bytes {
         is_safe: false,
     };
     // The document of a gate contains neither the name of the room nor a time.
-    let (outcome, now) = (Outcome::Refuse, Timestamp::ZERO);
-    let (language, reason) = (Language::default(), reason.clone());
+    let outcome = Outcome::Refuse;
+    let now = Timestamp::ZERO;
+    let language = Language::default();
+    let reason = reason.clone();
     let answer = Answer::new("".into(), &client, language, outcome, reason, status, now);
     problem::document(&answer).unwrap_or_default().into()
 }

@@ -161,13 +161,15 @@ mod tests {
     }
 
     #[test]
-    fn every_refusal_has_the_same_members_and_one_of_the_room_its_facts_besides() {
+    fn every_refusal_has_the_common_members_and_the_room_adds_its_own() {
         let every = ["detail", "reason", "status", "title", "type"];
         for answer in sample::answers().filter(|answer| answer.outcome == Outcome::Refuse) {
-            let (kind, json) = (ClientKind::Json, JsonProfile::Cloudflare);
+            let kind = ClientKind::Json;
+            let json = JsonProfile::Cloudflare;
             let problem = parsed(&Answer { kind, json, ..answer.clone() });
             let mut members: Vec<_> = problem.as_object().unwrap().keys().cloned().collect();
-            let besides: Vec<_> = members.extract_if(.., |it| !every.contains(&&**it)).collect();
+            let besides: Vec<_> =
+                members.extract_if(.., |member| !every.contains(&&**member)).collect();
             assert_eq!(members, every, "{}", answer.reason);
             assert_eq!(problem["reason"], answer.reason.to_string());
             if answer.reason == Reason::StoreUnavailable {

@@ -250,7 +250,8 @@ impl Responder {
             About::Room(..) => self.statuses.of(client.kind),
             About::Gate(status) | About::Service(status) => status,
         };
-        let (room, reason) = (Arc::clone(&self.room), facts.reason.clone());
+        let room = Arc::clone(&self.room);
+        let reason = facts.reason.clone();
         let mut answer =
             Answer::new(room, client, language, facts.outcome, reason, status, facts.now);
         if let About::Room(rules, ticket) = facts.about {

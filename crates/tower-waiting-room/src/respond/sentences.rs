@@ -66,7 +66,8 @@ impl Sentences {
         let low = event.number?;
         let (own, public) = match (event.place, event.entrants, &event.seed) {
             (Some(place), Some(entrants), Some(seed)) => {
-                let (place, count) = (self.0.count(place), entrants.into());
+                let place = self.0.count(place);
+                let count = entrants.into();
                 let args = Args { count, low: low.into(), text: &place };
                 let own = self.0.sentence(Phrase::EventResult, args);
                 (own, self.with(Phrase::EventSeed, seed))
@@ -154,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn one_and_two_are_told_apart() {
+    fn one_and_two_have_forms_of_their_own() {
         let told = |language, count| {
             [Phrase::Seconds, Phrase::Minutes, Phrase::Hours]
                 .map(|unit| Sentences(language).counted(unit, count).into_owned())
@@ -179,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_is_told_as_a_range_in_the_unit_that_suits_it() {
+    fn a_wait_is_shown_as_a_range_in_a_suitable_unit() {
         let english = |seconds| wait_of(Language::ENGLISH, seconds);
         assert_eq!(english([10, 20, 59]), "Estimated wait: less than a minute.");
         assert_eq!(english([60, 60, 60]), "Estimated wait: about 1 minute.");

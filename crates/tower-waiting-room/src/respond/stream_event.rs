@@ -45,8 +45,10 @@ impl Responder {
             is_poll: language.is_some(),
             is_safe: true,
         };
-        let (room, language) = (Arc::clone(&self.room), language.unwrap_or_default());
-        let (outcome, status) = (Outcome::Wait, StatusCode::OK);
+        let room = Arc::clone(&self.room);
+        let language = language.unwrap_or_default();
+        let outcome = Outcome::Wait;
+        let status = StatusCode::OK;
         let reason = (*reason).clone();
         let mut answer = Answer::new(room, &client, language, outcome, reason, status, *now);
         if let Some(plan) = plan {

@@ -35,7 +35,7 @@ use crate::request::{Caller, RequestHead};
 /// # fn is_signed(_: &str) -> bool { true }
 /// // The page with the puzzle sets this cookie, whose value is signed.
 /// fn has_solved_it(request: &RequestHead<'_>) -> bool {
-///     let cookies = request.headers().get_all("cookie").iter().filter_map(|it| it.to_str().ok());
+///     let cookies = request.headers().get_all("cookie").iter().filter_map(|line| line.to_str().ok());
 ///     let mut pairs = cookies.flat_map(|line| line.split("; "));
 ///     pairs.find_map(|pair| pair.strip_prefix("puzzle=")).is_some_and(is_signed)
 /// }
@@ -43,7 +43,7 @@ use crate::request::{Caller, RequestHead};
 /// let config = WaitingRoomConfig::builder("shop")
 ///     .total_active_users(200)
 ///     .challenge(|first: &FirstTouch<'_>| {
-///         let is_crowd = first.from_network_in_last_minute().is_some_and(|it| it > 50);
+///         let is_crowd = first.from_network_in_last_minute().is_some_and(|count| count > 50);
 ///         if !is_crowd || has_solved_it(first.request()) {
 ///             return None;
 ///         }

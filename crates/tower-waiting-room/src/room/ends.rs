@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn every_pass_of_a_flood_that_was_never_sent_is_given_back() {
+    fn every_unsent_pass_of_a_flood_is_given_back() {
         let ends = Arc::new(Ends::default());
         Undelivered::new(VisitorId::new(1), Arc::clone(&ends)).sent();
         assert_eq!(ends.take_owed(VisitorId::new(2)).next(), None);
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_visitor_who_asks_again_is_delivered_first_and_once() {
+    fn the_end_of_a_returning_visitor_is_delivered_first_and_once() {
         let ends = Arc::new(Ends::default());
         owe(&ends, 1..20);
         let mut owed = ends.take_owed(VisitorId::new(19));

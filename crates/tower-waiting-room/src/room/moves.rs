@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn requests_share_one_question_and_the_next_one_asks_anew() {
+    async fn concurrent_requests_share_one_store_call() {
         let moves = Moves::default();
         let mut first = pin!(moves.ask(ID, async {
             tokio::task::yield_now().await;
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn if_the_request_that_asks_is_dropped_another_one_asks() {
+    async fn another_request_asks_if_the_first_one_is_dropped() {
         let moves = Moves::default();
         let mut first = Box::pin(moves.ask(ID, pending()));
         let mut second = pin!(moves.ask(ID, ready(refused())));

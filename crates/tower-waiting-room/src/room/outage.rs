@@ -374,7 +374,8 @@ impl Outage {
         // Without a runtime, no task can report the sessions. The store then counts each pass when
         // the pass is renewed.
         let Ok(runtime) = Handle::try_current() else { return };
-        let (store, now) = (store.clone(), store.now());
+        let now = store.now();
+        let store = store.clone();
         runtime.spawn(async move {
             for pass in room.passes().filter(|pass| pass.expires_at > now) {
                 // If a pass cannot be reported, the store counts it at its next regular renewal.

@@ -76,10 +76,11 @@ fn is_same_origin(head: &RequestHead<'_>) -> bool {
         return site == "same-origin";
     }
     let Some(origin) = headers.get("origin") else { return true };
-    let host = head.uri().authority().map(|it| it.as_str().as_bytes());
+    let host = head.uri().authority().map(|authority| authority.as_str().as_bytes());
     let host = host.or_else(|| headers.get(HOST).map(|host| host.as_bytes()));
     let origin = origin.as_bytes();
-    let authority = [&b"https://"[..], b"http://"].iter().find_map(|it| origin.strip_prefix(*it));
+    let authority =
+        [&b"https://"[..], b"http://"].iter().find_map(|scheme| origin.strip_prefix(*scheme));
     matches!((authority, host), (Some(one), Some(other)) if one.eq_ignore_ascii_case(other))
 }
 

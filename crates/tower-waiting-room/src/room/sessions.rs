@@ -138,7 +138,9 @@ impl Sessions {
     pub(crate) fn end_by_ticket(&self, id: VisitorId, now: Timestamp, until: Timestamp) {
         let ended = |forget_at| Known::Ended { accepted_at: now, forget_at };
         let known = self.known.entry(id);
-        known.and_modify(|it| *it = ended(it.forget_at().max(until))).or_insert(ended(until));
+        known
+            .and_modify(|known| *known = ended(known.forget_at().max(until)))
+            .or_insert(ended(until));
         self.added.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -310,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn one_of_many_stale_requests_renews_and_the_others_take_what_it_got() {
+    fn one_of_many_stale_requests_renews_for_all() {
         let sessions = sessions();
         let old = pass(1, NOW);
         let Stale::Renew(renewing) = sessions.stale(&old, NOW, is_due) else { panic!("first") };
@@ -348,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_over_is_forgotten() {
+    fn expired_entries_are_forgotten() {
         let sessions = sessions();
         for who in 0..10_000 {
             let old = pass(who, NOW + Duration::from_secs(u64::try_from(who).unwrap()));

@@ -306,9 +306,10 @@ impl RoomStage {
                 let asked = self.store.renew(pass, ends_by, renewing, Arc::clone(&self.outage));
                 // A pass that is due because of its age expires before a whole session is over, so
                 // it is worth waiting for the fresh pass.
-                let patience = match rules.is_renewal_due(&pass, heard) {
-                    true => PassRenewal::PATIENCE,
-                    false => PassRenewal::SHORT_PATIENCE,
+                let patience = if rules.is_renewal_due(&pass, heard) {
+                    PassRenewal::PATIENCE
+                } else {
+                    PassRenewal::SHORT_PATIENCE
                 };
                 (None, Some(Box::new(PassRenewal::new(asked, patience))))
             }

@@ -153,7 +153,8 @@ impl Streams {
         let opened = open.insert(&self.push, id, order, network, now);
         drop(open);
         wakers.into_iter().for_each(Waker::wake);
-        let (streams, end) = (Arc::clone(self), StreamEnd::Disconnected);
+        let streams = Arc::clone(self);
+        let end = StreamEnd::Disconnected;
         Ok(StreamPlace { streams, number: opened?, end })
     }
 
@@ -214,8 +215,11 @@ impl Open {
     fn calling(&mut self, except: Option<u64>, change: impl FnOnce(&mut Self)) -> Vec<Waker> {
         let before = self.front();
         change(self);
-        let moved = self.front().into_iter().filter(|it| !before.contains(it));
-        moved.filter(|(_, it)| Some(*it) != except).filter_map(|(_, it)| self.call(it)).collect()
+        let moved = self.front().into_iter().filter(|visitor| !before.contains(visitor));
+        moved
+            .filter(|(_, visitor)| Some(*visitor) != except)
+            .filter_map(|(_, visitor)| self.call(visitor))
+            .collect()
     }
 
     /// Lets a stream look at once. Returns its waker, to be woken when the lock is released.
@@ -238,7 +242,7 @@ impl Open {
             return Err(NotOpened::Ended);
         }
         let of_visitor = self.of_visitor.get(&id).copied().unwrap_or_default();
-        let of_network = network.and_then(|it| self.of_network.get(&it)).copied();
+        let of_network = network.and_then(|network| self.of_network.get(&network)).copied();
         if of_network.unwrap_or_default() >= push.max_streams_per_network {
             return Err(NotOpened::NetworkFull);
         }
@@ -298,7 +302,8 @@ impl Open {
         let dues = if is_late { &mut self.late } else { &mut self.by_due };
         dues.insert((due, number));
         (entry.due, entry.is_late) = (due, is_late);
-        let (order, has_turn) = (entry.rank.order, entry.has_turn);
+        let order = entry.rank.order;
+        let has_turn = entry.has_turn;
         self.rank(number, order, has_turn);
     }
 
@@ -394,7 +399,8 @@ impl StreamPlace {
 
 impl Drop for StreamPlace {
     fn drop(&mut self) {
-        let (mut removed, mut open) = (None, self.streams.locked());
+        let mut removed = None;
+        let mut open = self.streams.locked();
         let wakers = open.calling(None, |open| removed = open.remove(self.number));
         drop(open);
         // A stream that was ended from outside has been counted already.

@@ -94,7 +94,8 @@ impl WaitingRoomsBuilder {
         for (index, (route, room)) in self.routes.iter().enumerate() {
             let name = self.pipelines[*room].name();
             route.validate(name)?;
-            if let Some((_, other)) = self.routes[..index].iter().find(|(it, _)| it.is_same(route))
+            if let Some((_, other)) =
+                self.routes[..index].iter().find(|(earlier, _)| earlier.is_same(route))
             {
                 let given = format!("{route:?} in the room {name:?}");
                 let other = self.pipelines[*other].name();
@@ -173,13 +174,15 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let (Rooms { table, pipelines }, inner) = (&*self.rooms, &mut self.inner);
+        let Rooms { table, pipelines } = &*self.rooms;
+        let inner = &mut self.inner;
         match table.select(request.uri(), request.headers()) {
             Selected::Room(room) => ResponseFuture::new(&pipelines[room], inner, request),
             Selected::Ambiguous(room) => {
                 // A room in shadow mode would forward the request past a room that is not.
                 let mut candidates = std::iter::once(&pipelines[room]).chain(pipelines);
-                let room = candidates.find(|it| it.enforces()).unwrap_or(&pipelines[room]);
+                let room =
+                    candidates.find(|candidate| candidate.enforces()).unwrap_or(&pipelines[room]);
                 ResponseFuture::ambiguous(room, inner, request)
             }
             Selected::None => ResponseFuture::forwarded(&pipelines[0], inner, request),

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_with_two_hosts_belongs_to_a_room_only_if_both_do_not_differ() {
+    fn a_request_with_two_hosts_belongs_to_a_room_only_if_they_agree() {
         assert_eq!(select("/", &["other.example", "tickets.example"]), TICKETS);
         let ambiguous = select("http://other.example/shop", &["tickets.example"]);
         assert_eq!(ambiguous, Selected::Ambiguous(0));

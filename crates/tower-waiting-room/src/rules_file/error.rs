@@ -102,7 +102,8 @@ impl RulesFileError {
 
     /// Returns the position and the given value, such as `limits.yaml:7:13: domain is empty`.
     pub(super) fn given(&self) -> String {
-        let (path, given) = (self.path.display(), &self.given);
+        let path = self.path.display();
+        let given = &self.given;
         match self.position {
             Some(Position { line, column }) => format!("{path}:{line}:{column}: {given}"),
             None => format!("{path}: {given}"),

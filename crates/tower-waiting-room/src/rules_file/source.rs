@@ -34,12 +34,14 @@ impl RulesSource {
     fn validate(&self) -> Result<(), ConfigError> {
         if self.path.as_os_str().is_empty() {
             let expected = "the path of a rules file, because the option descriptor is set";
-            let (kind, field) = (ConfigErrorKind::Missing, "rate_limits_file");
+            let kind = ConfigErrorKind::Missing;
+            let field = "rate_limits_file";
             return Err(ConfigError::new(kind, field, "missing", expected));
         }
         for (index, name) in self.names().enumerate() {
             if Part::named(name).is_some() || self.names().take(index).any(|other| other == name) {
-                let (kind, field) = (ConfigErrorKind::Contradicts, "descriptor");
+                let kind = ConfigErrorKind::Contradicts;
+                let field = "descriptor";
                 let expected = "a name that is neither built in nor given twice";
                 return Err(ConfigError::new(kind, field, format_args!("{name:?}"), expected));
             }

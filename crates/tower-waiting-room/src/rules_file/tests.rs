@@ -87,7 +87,7 @@ requests_per_unit = 5
 }
 
 #[test]
-fn the_same_in_toml_is_the_same() {
+fn toml_means_the_same_as_yaml() {
     let from_yaml = yaml(
         "domain: shop
 descriptors:
@@ -129,7 +129,7 @@ rate_limit = { unlimited = true, name = 'posts' }
 }
 
 #[test]
-fn nested_descriptors_have_all_the_entries_around_them() {
+fn nested_descriptors_inherit_all_outer_entries() {
     let file = yaml(
         "domain: d
 descriptors:
@@ -154,7 +154,7 @@ descriptors:
 }
 
 #[test]
-fn the_neighbour_that_names_the_value_wins() {
+fn the_sibling_that_names_the_value_wins() {
     let file = yaml(
         "domain: d
 descriptors:
@@ -213,7 +213,7 @@ fn every_field_of_a_limit_counts() {
 }
 
 #[test]
-fn what_is_over_the_limit_can_pass() {
+fn requests_over_a_limit_can_pass() {
     for (field, over_limit) in [
         ("shadow_mode: true", OverLimit::Shadow),
         ("soft: true", OverLimit::Mark),
@@ -256,7 +256,7 @@ descriptors:
 }
 
 #[test]
-fn a_byte_order_mark_and_no_descriptors_are_fine() {
+fn a_byte_order_mark_and_an_empty_list_are_accepted() {
     assert_eq!(yaml("\u{feff}domain: d\r\ndescriptors: []\r\n").rules, []);
     assert_eq!(toml("\u{feff}domain = 'd'\r\ndescriptors = []\r\n").rules, []);
 }

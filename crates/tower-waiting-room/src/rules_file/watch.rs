@@ -155,7 +155,8 @@ fn watch_folder(path: &Path, signals: SyncSender<()>) -> Option<RecommendedWatch
     match watched {
         Ok(watcher) => Some(watcher),
         Err(error) => {
-            let (path, error) = (path.display(), &error as &dyn std::error::Error);
+            let path = path.display();
+            let error = &error as &dyn std::error::Error;
             tracing::warn!(%path, error, "folder cannot be watched: the file is polled instead");
             None
         }

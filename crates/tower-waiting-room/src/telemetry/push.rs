@@ -41,7 +41,8 @@ impl StreamEnd {
 impl Telemetry {
     /// Reports the end of a push stream.
     pub(crate) fn stream_ended(&self, end: StreamEnd) {
-        let (room, outcome) = (&*self.room, end.as_str());
+        let room = &*self.room;
+        let outcome = end.as_str();
         tracing::debug!(room, outcome, "push stream ended");
         #[cfg(feature = "metrics")]
         metrics::counter!(

@@ -126,9 +126,11 @@ mod tests {
 
     #[test]
     fn waits_that_are_not_collected_take_up_bounded_memory() {
-        let (tally, at) = (VerdictTally::default(), Timestamp::from_secs);
+        let tally = VerdictTally::default();
+        let at = Timestamp::from_secs;
         for second in 0..2 * VerdictTally::MAX_WAITS as u64 {
-            let (since, until) = (at(second), at(second + 1));
+            let since = at(second);
+            let until = at(second + 1);
             tally.waited(VisitorWait { since, until, promised: None });
         }
         assert_eq!(tally.take_waits().len(), VerdictTally::MAX_WAITS);

@@ -43,7 +43,9 @@ impl Telemetry {
     pub(crate) fn admitted(&self, pass: &Pass, ticket: Option<&Ticket>) {
         #[cfg(feature = "dashboard")]
         if let Some(Ticket { first_seen, promised_wait, .. }) = ticket {
-            let (since, until, promised) = (*first_seen, pass.accepted_at, *promised_wait);
+            let since = *first_seen;
+            let until = pass.accepted_at;
+            let promised = *promised_wait;
             self.tally.waited(VisitorWait { since, until, promised });
         }
         #[cfg(feature = "metrics")]
@@ -148,7 +150,8 @@ impl Telemetry {
     /// Reports that an operator has changed the room through the dashboard, or has tried to.
     #[cfg(feature = "dashboard")]
     pub(crate) fn changed(&self, operator: &str, change: [&str; 3], outcome: &str) {
-        let (room, [action, from, to]) = (&*self.room, change);
+        let room = &*self.room;
+        let [action, from, to] = change;
         tracing::info!(room, operator, action, from, to, outcome, "operator changed the room");
     }
 
@@ -196,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_counted_on_after_the_store_has_lost_the_room() {
+    fn places_are_counted_even_after_the_store_has_lost_the_room() {
         let recorder = PrometheusBuilder::new().build_recorder();
         let rules = RoomRules::new("shop", 200);
         with_local_recorder(&recorder, || {

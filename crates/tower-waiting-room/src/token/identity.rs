@@ -128,12 +128,10 @@ mod tests {
     }
 
     #[test]
-    fn visitors_of_one_network_have_it_in_common_and_nothing_else() {
+    fn visitors_of_one_network_share_only_the_network() {
         let by = identities(1);
-        let (ann, bob) = (
-            by.draw(Some("192.0.2.1".parse().unwrap())),
-            by.draw(Some("192.0.2.1".parse().unwrap())),
-        );
+        let ann = by.draw(Some("192.0.2.1".parse().unwrap()));
+        let bob = by.draw(Some("192.0.2.1".parse().unwrap()));
         assert_eq!(ann.network(), bob.network());
         let different = ann.bits() ^ bob.bits();
         assert!(different >> 96 != 0 && different << 64 != 0, "{different:x}");
@@ -143,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_person_has_one_id_and_others_have_others() {
+    fn each_person_has_one_id_of_its_own() {
         let by = identities(1);
         let ann = by.of_person("ann");
         assert_eq!(ann, by.of_person("ann"));
@@ -161,7 +159,8 @@ mod tests {
         let key = |byte| TokenKey::from_bytes([byte; TokenKey::LEN]);
         let ring =
             |sealing, older| Identities::new(&KeyRing::new(key(sealing)).also_opens(key(older)));
-        let (before, after) = (ring(1, 2), ring(2, 1));
+        let before = ring(1, 2);
+        let after = ring(2, 1);
         let ann = before.of_person("ann");
         assert_ne!(ann, after.of_person("ann"));
         assert!(after.is_of(ann, "ann") && before.is_of(after.of_person("ann"), "ann"));
@@ -178,7 +177,7 @@ mod tests {
 
     /// If a release changed these values, a person would have a second place.
     #[test]
-    fn the_persons_that_nodes_share_stay_who_they_are() {
+    fn hashes_of_persons_that_nodes_share_never_change() {
         assert_eq!(
             format!("{:032x}", identities(1).of_person("ann").bits()),
             "50455253000000003acc227e0eb4dfcc"
@@ -188,7 +187,7 @@ mod tests {
     /// If a release changed these values, it would count the same network separately from older
     /// nodes.
     #[test]
-    fn the_networks_that_nodes_share_stay_what_they_are() {
+    fn hashes_of_networks_that_nodes_share_never_change() {
         let of = |address| format!("{:08x}", network(&identities(1), address).unwrap());
         assert_eq!([of("192.0.2.1"), of("2001:db8:1:1::")], ["8c8c6e6e", "545894db"]);
     }

@@ -137,7 +137,8 @@ impl fmt::Debug for TokenKey {
 /// ```
 /// use tower_waiting_room::{KeyRing, TokenKey};
 ///
-/// let (new, old) = (TokenKey::random(), TokenKey::random());
+/// let new = TokenKey::random();
+/// let old = TokenKey::random();
 /// let keys = KeyRing::new(new).also_opens(old);
 /// # let _ = keys;
 /// ```
@@ -345,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn one_key_twice_on_a_ring_is_one_key() {
+    fn a_duplicate_key_on_a_ring_counts_once() {
         let key = TokenKey::from_bytes([1; 32]);
         let ring = KeyRing::new(key.clone()).also_opens(key);
         assert_eq!(ring.keys().count(), 1);

@@ -153,7 +153,8 @@ pub(super) fn decode_pass(bytes: &[u8]) -> Result<Pass, OpenError> {
 fn decode_pass_of_site(bytes: &[u8]) -> Result<Pass, OpenError> {
     let mut reader = Reader(bytes);
     reader.begin(LAYOUT_OF_SITE)?;
-    let (pass, home) = (reader.take_pass()?, reader.take_home()?);
+    let pass = reader.take_pass()?;
+    let home = reader.take_home()?;
     reader.end()?;
     Ok(pass.with_home(Some(home)))
 }
@@ -241,7 +242,8 @@ impl Reader<'_> {
 
     /// Reads the fields that each pass has.
     fn take_pass(&mut self) -> Result<Pass, OpenError> {
-        let (id, bucket) = (self.take_id()?, self.take_u32()?);
+        let id = self.take_id()?;
+        let bucket = self.take_u32()?;
         let [accepted_at, last_check_in, expires_at] =
             [self.take_time()?, self.take_time()?, self.take_time()?];
         Ok(Pass::new(id, bucket, accepted_at, last_check_in, expires_at))
@@ -463,7 +465,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_encoded_is_decoded(pass in arbitrary_pass(), ticket in arbitrary_ticket()) {
+        fn encoding_round_trips(pass in arbitrary_pass(), ticket in arbitrary_ticket()) {
             prop_assert_eq!(decode_pass(&encoded_pass(&pass)), Ok(pass));
             prop_assert_eq!(decode_ticket(&encoded(&ticket)), Ok(ticket));
         }
@@ -475,7 +477,8 @@ mod tests {
             cut in 0..PASS_LEN,
             tail in prop::collection::vec(any::<u8>(), 1..32),
         ) {
-            let (pass, ticket) = (encoded_pass(&pass), encoded(&ticket));
+            let pass = encoded_pass(&pass);
+            let ticket = encoded(&ticket);
             prop_assert_eq!(decode_pass(&pass[..cut]), Err(OpenError::Malformed));
             prop_assert_eq!(decode_ticket(&ticket[..cut]), Err(OpenError::Malformed));
             let longer = [pass.as_slice(), &tail].concat();

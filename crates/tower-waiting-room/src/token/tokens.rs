@@ -175,7 +175,8 @@ impl Tokens {
 
     /// Seals an encoded payload with the sealing key.
     fn seal<const N: usize>(&self, kind: Kind, payload: &[u8; N]) -> SealedToken {
-        let (mut token, mut text) = ([0; BLOCK_LEN], [0; BLOCK_LEN.div_ceil(3) * 4]);
+        let mut token = [0; BLOCK_LEN];
+        let mut text = [0; BLOCK_LEN.div_ceil(3) * 4];
         let len = self.sealing.seal(kind, payload, &mut token).len();
         // The zeros after the token are encoded too, because the engine uses SIMD only for inputs of
         // at least this length. Each character depends on two adjacent bytes at most, so the
@@ -268,7 +269,8 @@ impl Sealer {
         let (nonce, rest) =
             sealed.split_first_chunk_mut::<NONCE_LEN>().ok_or(OpenError::Malformed)?;
         let (text, tag) = rest.split_last_chunk_mut::<TAG_LEN>().ok_or(OpenError::Malformed)?;
-        let (nonce, tag): (&[u8; _], &[u8; _]) = (nonce, tag);
+        let nonce: &[u8; _] = nonce;
+        let tag: &[u8; _] = tag;
         self.cipher
             .decrypt_inout_detached(nonce.into(), self.bound(kind), (&mut *text).into(), tag.into())
             .map_err(|_| OpenError::Forged)?;

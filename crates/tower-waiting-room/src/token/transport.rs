@@ -77,7 +77,8 @@ impl Transport {
     /// two passes or two tickets, the first takes precedence. Candidates after a valid pass are not
     /// opened.
     pub(crate) fn find(&self, tokens: &Tokens, headers: &HeaderMap, now: Timestamp) -> FoundToken {
-        let (mut found, lines) = (FoundToken::nothing(), TokenLines::of(headers));
+        let mut found = FoundToken::nothing();
+        let lines = TokenLines::of(headers);
         // A valid pass ends the search, so a typical request costs a single decryption.
         _ = self.each_candidate(headers, &lines, |text, source| {
             match tokens.open(text, now) {
@@ -398,7 +399,8 @@ fn unquoted(value: &[u8]) -> &[u8] {
 /// precedence over `Cache-Control`.
 fn make_private(headers: &mut HeaderMap) {
     // A response has few headers, so reading all of them once is cheaper than four hash lookups.
-    let (mut is_targeted, mut is_stored) = (false, true);
+    let mut is_targeted = false;
+    let mut is_stored = true;
     for (name, value) in &*headers {
         if name.as_str().ends_with("-control") {
             is_targeted |= TARGETED.contains(name);

@@ -65,7 +65,7 @@ fn assert_no_numbers(seen: &Seen) {
 }
 
 #[tokio::test]
-async fn a_limit_by_an_address_that_is_unknown_answers_that_the_server_is_set_up_wrongly() {
+async fn a_limit_by_an_unknown_address_reports_a_misconfigured_server() {
     assert_misconfigured(&get(api().rate_limit(per_ip())).await);
     // The address is used in place of a key that is missing.
     assert_misconfigured(&get(api().rate_limit(by_key())).await);
@@ -75,7 +75,7 @@ async fn a_limit_by_an_address_that_is_unknown_answers_that_the_server_is_set_up
 }
 
 #[tokio::test]
-async fn a_gate_by_an_address_that_is_unknown_answers_the_same() {
+async fn a_gate_by_an_unknown_address_reports_a_misconfigured_server() {
     let gate = |key| Concurrency::limit(9).for_each(key);
     assert_misconfigured(&get(api().concurrency(gate(Key::address()))).await);
     assert_misconfigured(&get(api().concurrency(gate(Key::header("x-tenant")))).await);
@@ -85,7 +85,7 @@ async fn a_gate_by_an_address_that_is_unknown_answers_the_same() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_the_server_is_not_told_as_a_limit() {
+async fn a_misconfigured_server_is_not_reported_as_a_limit() {
     let gate = || Concurrency::limit(9).for_each(Key::address());
     for profile in [RateHeaders::Combined, RateHeaders::Draft7, RateHeaders::None] {
         let by_limit = api().rate_limit(RateLimit::global(Quota::per_minute(9)));
@@ -105,7 +105,7 @@ async fn nothing_is_charged_for_a_request_whose_address_is_unknown() {
 }
 
 #[tokio::test]
-async fn a_rule_for_one_address_is_not_escaped_by_having_none() {
+async fn a_missing_address_does_not_escape_a_rule_for_one_address() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("limits.yaml");
     let rule = "domain: api\ndescriptors:\n  - key: path\n    value: /login\n    descriptors:\n      \
@@ -125,7 +125,7 @@ async fn in_shadow_mode_an_unknown_address_refuses_no_request() {
 }
 
 #[tokio::test]
-async fn each_kind_of_client_reads_in_its_own_form_that_the_server_is_set_up_wrongly() {
+async fn each_kind_of_client_reads_a_misconfiguration_in_its_own_form() {
     const MENDED_BY: &str = "into_make_service_with_connect_info::<SocketAddr>()";
     const SAID: &str = "This service is not set up correctly";
     let house = House::new(api().rate_limit(per_ip()));
@@ -160,7 +160,7 @@ async fn each_kind_of_client_reads_in_its_own_form_that_the_server_is_set_up_wro
 }
 
 #[tokio::test]
-async fn a_key_that_the_client_left_out_is_no_quota_that_is_used_up() {
+async fn a_missing_key_is_not_reported_as_an_exhausted_quota() {
     let house = House::new(api().rate_limit(by_key().missing_key(MissingKey::Refuse)));
     for (accept, content_type) in [
         ("*/*", "application/problem+json"),
@@ -201,7 +201,7 @@ impl Visit for Warned {
 }
 
 #[test]
-fn a_subscriber_is_told_once_as_an_error_how_to_mend_it() {
+fn a_subscriber_gets_one_error_with_the_remedy() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let warned = Warned::default();
     with_subscriber(Registry::default().with(warned.clone()), || {
@@ -232,7 +232,7 @@ async fn three_requests_to_each_of_two_layers_without_a_subscriber() {
 }
 
 #[test]
-fn without_a_subscriber_each_layer_says_once_on_standard_error_how_to_mend_it() {
+fn without_a_subscriber_each_layer_prints_the_remedy_once() {
     let part = "address::three_requests_to_each_of_two_layers_without_a_subscriber";
     let output = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "--ignored", "--nocapture", part])
@@ -248,7 +248,7 @@ fn without_a_subscriber_each_layer_says_once_on_standard_error_how_to_mend_it() 
 }
 
 #[tokio::test]
-async fn a_gate_with_turns_by_address_says_that_it_cannot_tell_addresses() {
+async fn a_gate_with_turns_by_address_reports_that_addresses_are_unknown() {
     let closed = Concurrency::limit(0).queue(0).fair_by(Key::address(), Tenants::Each);
     let house = House::new(api().concurrency(closed));
     let is_found = || house.handle().misconfigurations().contains(&Misconfiguration::PeerUnknown);

@@ -32,7 +32,8 @@ fn check_common(seen: &Seen) {
     assert!(seen.header("retry-after").unwrap().parse::<u64>().unwrap() >= 1);
     let vary: Vec<_> = seen.headers.get_all("vary").iter().map(|v| v.to_str().unwrap()).collect();
     let vary = vary.join(", ").to_lowercase();
-    let is_for_program = seen.header("content-type").is_some_and(|it| it.contains("json"));
+    let is_for_program =
+        seen.header("content-type").is_some_and(|content_type| content_type.contains("json"));
     for name in ["accept", "cookie", "sec-fetch-mode", "sec-fetch-dest"] {
         let is_named = vary.split(", ").any(|other| other == name);
         assert_eq!(is_named, !is_for_program, "{name} in {vary:?}");
@@ -62,7 +63,7 @@ async fn each_kind_of_client_gets_its_own_form_and_status() {
 }
 
 #[tokio::test]
-async fn a_navigation_is_refreshed_by_itself_and_a_form_is_not_swallowed() {
+async fn a_navigation_refreshes_and_a_form_is_not_swallowed() {
     let house = full().await;
     let page = Visitor::default().send(&house, navigation()).await;
     assert_eq!(page.header("refresh"), page.header("retry-after"));
@@ -77,7 +78,7 @@ async fn a_navigation_is_refreshed_by_itself_and_a_form_is_not_swallowed() {
 }
 
 #[tokio::test]
-async fn head_gets_the_head_alone() {
+async fn a_head_request_gets_no_body() {
     let house = full().await;
     let seen = Visitor::default().send(&house, navigation().method(Method::HEAD)).await;
     assert_eq!((seen.status.as_u16(), seen.body.as_str()), (503, ""));
@@ -95,7 +96,7 @@ async fn a_grpc_client_gets_a_status_in_its_own_protocol() {
 }
 
 #[tokio::test]
-async fn the_reason_is_told_in_a_header_only_where_it_is_wanted() {
+async fn the_reason_is_sent_in_a_header_only_if_enabled() {
     let house = House::new(config().debug_header(DebugHeader::On));
     let mut ann = Visitor::default();
     assert_eq!(ann.get(&house).await.header("waiting-room-reason"), Some("admitted:slot"));
@@ -107,7 +108,7 @@ async fn the_reason_is_told_in_a_header_only_where_it_is_wanted() {
 }
 
 #[tokio::test]
-async fn the_page_and_the_statuses_are_the_users() {
+async fn the_page_and_the_statuses_are_configurable() {
     let template = "{{ room }}: {{ message.headline }}";
     let house = House::new(
         config()
@@ -156,7 +157,7 @@ async fn ask(house: &House, path: &str, headers: &[(&str, &str)]) -> Seen {
 }
 
 #[tokio::test]
-async fn a_refusal_has_the_shape_that_a_closure_gives_it_for_every_kind_of_client() {
+async fn a_closure_shapes_refusals_for_every_kind_of_client() {
     let limited = enveloped().rate_limit(RateLimit::per_ip(Quota::per_minute(0)));
     let house = House::new(limited);
     for (kind, headers) in [
@@ -185,7 +186,7 @@ async fn a_refusal_has_the_shape_that_a_closure_gives_it_for_every_kind_of_clien
 }
 
 #[tokio::test]
-async fn a_gate_and_the_room_are_refused_in_that_shape_and_the_waiting_page_is_not() {
+async fn a_closure_shapes_refusals_of_gate_and_room_but_not_the_waiting_page() {
     let house = House::new(enveloped().concurrency(Concurrency::limit(0).queue(0)));
     let seen = ask(&house, "/", &[]).await;
     assert_eq!((seen.status.as_u16(), &*seen.body), (504, "json 198.51.100.7 refused:gate_full"));
@@ -226,7 +227,7 @@ async fn a_closure_reads_the_seconds_of_the_retry_after_header() {
 }
 
 #[tokio::test]
-async fn rare_refusals_have_that_shape_too() {
+async fn a_closure_shapes_rare_refusals_too() {
     let house = House::new(enveloped());
     Visitor::default().get(&house).await;
     let mut ann = Visitor::default();
@@ -287,7 +288,7 @@ async fn refusals_of_every_stage_are_one_document() {
 }
 
 #[tokio::test]
-async fn no_answer_of_ours_redirects() {
+async fn no_answer_of_the_layer_redirects() {
     let gate = config().total_active_users(99).concurrency(Concurrency::limit(0).queue(0));
     let limit = config().rate_limit(RateLimit::global(Quota::per_minute(0)));
     let reject = config().queueing_method(QueueingMethod::Reject);

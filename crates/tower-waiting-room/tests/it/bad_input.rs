@@ -17,7 +17,7 @@ async fn full() -> (House, Visitor) {
 }
 
 #[tokio::test]
-async fn what_is_not_our_cookie_is_no_cookie() {
+async fn foreign_cookies_are_ignored() {
     let (house, waiting) = full().await;
     let other_room = {
         let config = tower_waiting_room::WaitingRoomConfig::builder("other")
@@ -99,7 +99,8 @@ async fn a_pass_beats_a_ticket_wherever_each_of_them_is() {
     ann.get(&house).await;
     let mut bob = Visitor::default();
     bob.queue(&house).await;
-    let (pass, ticket) = (ann.cookie.unwrap(), bob.cookie.unwrap());
+    let pass = ann.cookie.unwrap();
+    let ticket = bob.cookie.unwrap();
     for (header, cookie) in [(&pass, &ticket), (&ticket, &pass)] {
         let request = Request::get("/")
             .header("waiting-room-token", header)
@@ -111,7 +112,7 @@ async fn a_pass_beats_a_ticket_wherever_each_of_them_is() {
 }
 
 #[tokio::test]
-async fn headers_that_are_not_text_harm_nobody() {
+async fn headers_that_are_not_text_are_harmless() {
     let (house, _) = full().await;
     let raw = HeaderValue::from_bytes(b"\xff\xfe\x80; __Host-wr-shop=\xff").unwrap();
     for name in [

@@ -92,7 +92,7 @@ async fn a_preflight_for_a_bypassed_path_is_bypassed_by_that_rule() {
 }
 
 #[tokio::test]
-async fn a_suspended_room_is_not_there() {
+async fn a_suspended_room_is_transparent() {
     let house = House::new(config());
     let mut ann = Visitor::default();
     ann.get(&house).await;
@@ -108,11 +108,12 @@ async fn a_suspended_room_is_not_there() {
 }
 
 #[tokio::test]
-async fn a_bypassed_request_does_not_prolong_a_session() {
+async fn a_bypassed_request_does_not_extend_a_session() {
     let poller = || config().bypass(Bypass::path("poller", "/poll"));
     for (path, is_prolonged) in [("/poll", false), ("/cart", true)] {
         let house = House::new(poller());
-        let (mut ann, mut ben) = (Visitor::default(), Visitor::default());
+        let mut ann = Visitor::default();
+        let mut ben = Visitor::default();
         assert!(ann.get(&house).await.is_inside());
         // Her pass would be renewed after 10 s, and expires after 90 s.
         for _ in 0..19 {

@@ -54,11 +54,12 @@ fn assert_challenged(seen: &Seen) {
 }
 
 #[tokio::test]
-async fn a_challenge_is_for_first_touches_and_neither_for_tickets_nor_for_passes() {
+async fn only_first_touches_are_challenged() {
     let asked = Arc::default();
     let house = House::new(noting(&asked));
     let count = || asked.lock().unwrap().len();
-    let (mut inside, mut waiting) = (Visitor::default(), Visitor::default());
+    let mut inside = Visitor::default();
+    let mut waiting = Visitor::default();
     // A client without a token is challenged, and gets neither a slot nor a ticket.
     assert_challenged(&inside.send(&house, suspicious()).await);
     assert_eq!((count(), house.active().await), (1, 0));
@@ -85,7 +86,7 @@ async fn a_challenge_is_for_first_touches_and_neither_for_tickets_nor_for_passes
 }
 
 #[tokio::test]
-async fn a_challenge_sees_the_network_its_first_touches_and_how_many_wait() {
+async fn a_challenge_sees_the_network_its_first_touches_and_the_line() {
     let asked = Arc::default();
     let house = House::new(noting(&asked));
     let last = || asked.lock().unwrap().last().cloned().unwrap();
@@ -111,7 +112,7 @@ async fn a_challenge_sees_the_network_its_first_touches_and_how_many_wait() {
 }
 
 #[tokio::test]
-async fn a_challenge_by_the_number_of_first_touches_lets_other_networks_and_proofs_through() {
+async fn a_challenge_by_the_number_of_first_touches_spares_other_networks() {
     let ask = |first: &FirstTouch<'_>| {
         let is_proved = first.request().headers().contains_key("x-proof");
         let is_many = first.from_network_in_last_minute().is_some_and(|touches| touches > 50);

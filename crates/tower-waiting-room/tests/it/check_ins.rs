@@ -30,7 +30,8 @@ async fn forty_obedient_browsers_behind_one_address_are_refused_by_no_limit() {
     let house = House::new(limited(8));
     // One client arrives in each second, stays for 20 s after it is admitted, and ends its session.
     let mut clients: Vec<_> = (0..40).map(|due| (Visitor::default(), due, false)).collect();
-    let (mut waits, mut left) = (0, 0);
+    let mut waits = 0;
+    let mut left = 0;
     for second in 0..600 {
         for (client, due, is_inside) in &mut clients {
             if second != *due {
@@ -54,11 +55,12 @@ async fn forty_obedient_browsers_behind_one_address_are_refused_by_no_limit() {
 }
 
 #[tokio::test]
-async fn a_visitor_is_charged_when_the_room_lets_it_in_and_not_before() {
+async fn a_visitor_is_charged_on_admission_and_not_before() {
     let quota = Quota::per_minute(1).burst(2);
     let per_ip = RateLimit::new("per_ip", quota, Key::address());
     let house = House::new(config().rate_limit(per_ip));
-    let (mut ann, mut bob) = (Visitor::default(), Visitor::default());
+    let mut ann = Visitor::default();
+    let mut bob = Visitor::default();
     assert!(ann.send(&house, from(1)).await.is_inside());
     let mut seen = bob.send(&house, from(1)).await;
     // The quota of two requests is used up, so a newcomer is refused, and so is a visitor with a
@@ -76,7 +78,8 @@ async fn a_visitor_is_charged_when_the_room_lets_it_in_and_not_before() {
 async fn a_pass_reaches_its_visitor_with_the_refusal_of_a_limit() {
     let per_ip = RateLimit::new("per_ip", Quota::per_hour(2).burst(2), Key::address());
     let house = House::new(config().rate_limit(per_ip));
-    let (mut ann, mut bob) = (Visitor::default(), Visitor::default());
+    let mut ann = Visitor::default();
+    let mut bob = Visitor::default();
     ann.send(&house, from(1)).await;
     let queued = bob.send(&house, from(1)).await;
     house.advance(90.max(seconds(&queued)));
@@ -89,7 +92,7 @@ async fn a_pass_reaches_its_visitor_with_the_refusal_of_a_limit() {
 }
 
 #[tokio::test]
-async fn a_ticket_is_answered_only_so_often() {
+async fn the_answers_to_one_ticket_are_rate_limited() {
     let house = House::new(config());
     Visitor::default().get(&house).await;
     let mut bob = Visitor::default();
@@ -107,14 +110,14 @@ async fn a_ticket_is_answered_only_so_often() {
     }
     let answered = reasons.iter().filter(|(_, reason)| reason == "queued:early").count();
     assert_eq!(answered, 20, "{reasons:?}");
-    assert!(reasons[20..].iter().all(|it| *it == (429, "refused:too_often".to_owned())));
+    assert!(reasons[20..].iter().all(|answer| *answer == (429, "refused:too_often".to_owned())));
     house.advance(1);
     let again = bob.send(&house, from(1)).await.reason;
     assert!(["queued:active_limit", "queued:early"].contains(&&*again), "{again}");
 }
 
 #[tokio::test]
-async fn a_ticket_that_is_due_asks_the_store_only_so_often() {
+async fn the_store_calls_of_a_due_ticket_are_rate_limited() {
     let house = House::new(config());
     Visitor::default().get(&house).await;
     let mut bob = Visitor::default();
@@ -131,7 +134,7 @@ async fn a_ticket_that_is_due_asks_the_store_only_so_often() {
 }
 
 #[tokio::test]
-async fn many_tickets_of_one_address_are_answered_early_only_so_often() {
+async fn early_answers_to_many_tickets_of_one_address_are_rate_limited() {
     let house = House::new(config());
     Visitor::default().get(&house).await;
     let mut tickets = vec![Visitor::default(); 100];

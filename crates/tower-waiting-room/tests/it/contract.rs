@@ -76,7 +76,7 @@ async fn an_inner_service_is_never_called_before_it_is_ready() {
 }
 
 #[tokio::test]
-async fn it_is_ready_although_the_inner_service_is_not_and_reserves_nothing() {
+async fn readiness_neither_needs_the_inner_service_nor_reserves_anything() {
     let (inner, mut handle) = mock::pair::<Request<&'static str>, Response<&'static str>>();
     handle.allow(0);
     let mut service = passthrough().layer(inner);
@@ -92,7 +92,7 @@ async fn it_is_ready_although_the_inner_service_is_not_and_reserves_nothing() {
 }
 
 #[tokio::test]
-async fn an_error_of_the_inner_service_comes_through_as_it_is() {
+async fn an_error_of_the_inner_service_passes_through_unchanged() {
     let (inner, mut handle) = mock::pair::<&'static str, Response<&'static str>>();
     let inner = inner.map_request(|request: Request<&'static str>| request.into_body());
     let mut service = passthrough().layer(inner);
@@ -115,11 +115,12 @@ async fn a_service_that_fails_before_it_is_called_is_not_polled_again() {
 }
 
 #[tokio::test]
-async fn who_waits_never_touches_the_inner_service() {
+async fn a_waiting_visitor_never_touches_the_inner_service() {
     let (inner, mut handle) = mock::pair::<Request<()>, Response<String>>();
     handle.allow(0);
     let layer = WaitingRoomLayer::new(config().build().unwrap());
-    let (first, second) = (layer.layer(inner.clone()), layer.layer(inner));
+    let first = layer.layer(inner.clone());
+    let second = layer.layer(inner);
     let mut held = tokio_test::task::spawn(first.oneshot(Request::new(())));
     tokio_test::assert_pending!(held.poll());
     // The first request has the slot although the application is not ready to take it. The second
@@ -140,7 +141,7 @@ async fn services_of_one_layer_share_one_room() {
 }
 
 #[tokio::test]
-async fn it_mounts_on_an_axum_router_without_an_error_handler() {
+async fn the_layer_mounts_on_an_axum_router_without_an_error_handler() {
     use axum::{Router, body::Body, routing::get};
 
     let layer = WaitingRoomLayer::new(config().build().unwrap());
@@ -155,7 +156,7 @@ async fn it_mounts_on_an_axum_router_without_an_error_handler() {
 
 /// Checks the types that users name for the traits that servers need.
 #[test]
-fn everything_is_send_sync_and_clone_where_it_has_to_be() {
+fn public_types_are_send_sync_and_clone() {
     fn check<T: Send + Sync + Clone + 'static>() {}
     fn send<T: Send>(_: &T) {}
     check::<WaitingRoomLayer>();

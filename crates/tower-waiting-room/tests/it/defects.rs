@@ -59,7 +59,7 @@ async fn ask(house: &House) -> Seen {
 }
 
 #[tokio::test]
-async fn tower_governor_says_retry_after_0_for_less_than_a_second_and_never_when_it_resets() {
+async fn tower_governor_sends_retry_after_0_below_a_second_and_no_reset() {
     let house = House::new(limits(RateLimit::per_ip(Quota::per_second(5).burst(1))));
     assert!(ask(&house).await.is_inside());
     let refused = ask(&house).await;
@@ -68,7 +68,7 @@ async fn tower_governor_says_retry_after_0_for_less_than_a_second_and_never_when
 }
 
 #[tokio::test]
-async fn tower_governor_believes_the_leftmost_address() {
+async fn tower_governor_trusts_the_leftmost_address() {
     let house = behind_proxies(ClientIp::x_forwarded_for);
     let forged = |n| [("x-forwarded-for", format!("9.9.9.{n}, 203.0.113.7"))];
     assert_eq!(let_through(&house, PROXY, forged).await, 1);
@@ -88,14 +88,14 @@ async fn tower_governor_keeps_every_key_until_the_user_sweeps() {
 }
 
 #[tokio::test]
-async fn axum_governor_believes_the_leftmost_element_of_forwarded() {
+async fn axum_governor_trusts_the_leftmost_element_of_forwarded() {
     let house = behind_proxies(ClientIp::forwarded);
     let forged = |n| [("forwarded", format!("for=9.9.9.{n}, for=203.0.113.7"))];
     assert_eq!(let_through(&house, PROXY, forged).await, 1);
 }
 
 #[tokio::test]
-async fn axum_governor_goes_on_to_the_left_of_an_address_with_a_port() {
+async fn axum_governor_skips_an_address_with_a_port() {
     let house = behind_proxies(ClientIp::x_forwarded_for);
     let forged = |n| [("x-forwarded-for", format!("7.7.7.{n}, 203.0.113.7:5555"))];
     assert_eq!(let_through(&house, PROXY, forged).await, 1);
@@ -131,7 +131,7 @@ async fn axum_governor_rounds_a_wait_of_almost_two_seconds_down_to_one() {
 }
 
 #[tokio::test]
-async fn axum_governor_charges_the_first_limit_for_what_the_second_refuses() {
+async fn axum_governor_charges_the_first_limit_for_refusals_of_the_second() {
     let shared = RateLimit::global(Quota::per_minute(2));
     let house = House::new(limits(shared).rate_limit(RateLimit::per_ip(Quota::per_minute(1))));
     for _ in 0..20 {
@@ -192,7 +192,7 @@ async fn axum_gcra_allows_one_more_after_a_long_time() {
 }
 
 #[tokio::test]
-async fn axum_gcra_cannot_read_ipv6_and_believes_eight_headers_from_anybody() {
+async fn axum_gcra_cannot_read_ipv6_and_trusts_eight_headers_from_any_peer() {
     let house = behind_proxies(ClientIp::x_forwarded_for);
     let networks = |n| [("x-forwarded-for", format!("2001:db8:0:{n}::1"))];
     assert_eq!(let_through(&house, PROXY, networks).await, 4);
@@ -225,12 +225,13 @@ async fn throttlecrab_allows_more_than_its_burst_after_a_while() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn tower_resilience_serves_those_who_wait_in_no_order() {
+async fn tower_resilience_serves_waiting_requests_in_no_order() {
     let queue = RateLimit::new("queue", Quota::new(20, Duration::from_secs(2)), Key::global());
     let house = House::new(limits(queue.algorithm(Algorithm::LeakyQueue)));
     let served = std::sync::Mutex::new(Vec::new());
     let waiters = (0..20).map(|number| {
-        let (house, served) = (&house, &served);
+        let house = &house;
+        let served = &served;
         async move {
             assert!(ask(house).await.is_inside());
             served.lock().unwrap().push(number);
@@ -283,7 +284,7 @@ async fn tower_has_one_limit_for_each_request_on_a_method_router() {
 }
 
 #[tokio::test]
-async fn tower_sheds_for_whatever_reason_the_service_is_not_ready() {
+async fn tower_sheds_whenever_the_service_is_not_ready() {
     let (inner, mut handle) = mock::pair::<Request<()>, Response<String>>();
     handle.allow(0);
     let service = layer(RateLimit::global(Quota::per_minute(10))).layer(inner);

@@ -76,7 +76,8 @@ impl Crowd {
     }
 
     fn inside(&self) -> Vec<usize> {
-        let is_inside = |who: &usize| self.seen[*who].as_ref().is_some_and(|it| it.0.is_inside());
+        let is_inside =
+            |who: &usize| self.seen[*who].as_ref().is_some_and(|seen| seen.0.is_inside());
         (0..self.visitors.len()).filter(is_inside).collect()
     }
 
@@ -108,7 +109,7 @@ fn recomputed(before: &Value, after: &Value, numbers: &[u32]) -> Vec<u32> {
 }
 
 #[tokio::test]
-async fn prequeue_draw_and_sale_follow_the_published_draw_and_admit_nobody_early() {
+async fn an_event_follows_the_published_draw_and_admits_no_visitor_early() {
     let house = House::new(shop(40).event(doors()).event_seed("doors", Seed::new([9; 32])));
     let mut crowd = Crowd::new(400, at(110));
     crowd.run(&house, at(699)).await;
@@ -146,7 +147,7 @@ async fn prequeue_draw_and_sale_follow_the_published_draw_and_admit_nobody_early
 }
 
 #[tokio::test]
-async fn the_first_decision_after_the_start_comes_within_three_seconds_without_a_stampede() {
+async fn the_first_decision_comes_within_three_seconds_of_the_start() {
     let house = House::new(shop(40).event(doors()));
     let mut crowd = Crowd::new(1_000, at(680));
     crowd.run(&house, at(699)).await;
@@ -178,7 +179,8 @@ async fn the_draw_is_fair_over_a_hundred_seeds() {
         let house = House::new(shop(1).event(doors()).event_seed("doors", Seed::new([seed; 32])));
         let mut crowd = Crowd::new(8, at(600));
         crowd.run(&house, at(699)).await;
-        let (before, numbers) = (crowd.json(0), crowd.numbers());
+        let before = crowd.json(0);
+        let numbers = crowd.numbers();
         crowd.run(&house, at(710)).await;
         let waiting = (0..8).find(|who| !crowd.inside().contains(who)).unwrap();
         let places = recomputed(&before, &crowd.json(waiting), &numbers);
@@ -189,14 +191,14 @@ async fn the_draw_is_fair_over_a_hundred_seeds() {
     }
     let expected = 100.0 / 8.0;
     let cells = counts.iter().flatten();
-    let squared: f64 = cells.map(|it| (f64::from(*it) - expected).powi(2) / expected).sum();
+    let squared: f64 = cells.map(|cell| (f64::from(*cell) - expected).powi(2) / expected).sum();
     // The chi-squared distribution with 49 degrees of freedom exceeds 85.4 in one of a thousand
     // cases. The seeds are fixed, so the result is the same each time.
     assert!(squared < 85.4, "chi-squared is {squared}, counts are {counts:?}");
 }
 
 #[tokio::test]
-async fn a_restart_in_the_prequeue_and_another_after_the_start_keep_numbers_and_places() {
+async fn restarts_in_the_prequeue_and_after_the_start_keep_numbers_and_places() {
     let config = || shop(5).event(doors()).event_seed("doors", Seed::new([9; 32]));
     let mut house = House::new(config());
     let mut crowd = Crowd::new(30, at(110));
@@ -222,7 +224,7 @@ async fn a_restart_in_the_prequeue_and_another_after_the_start_keep_numbers_and_
 }
 
 #[tokio::test]
-async fn a_house_that_sleeps_over_the_start_serves_the_event_when_it_wakes() {
+async fn a_room_without_requests_at_the_start_serves_the_event_later() {
     let house = House::new(shop(1).event(doors().with_limits(3, None)));
     let room = house.handle().room().unwrap();
     assert_eq!(room.rules().total_active_users(), 1);
@@ -249,7 +251,7 @@ async fn page(house: &House, language: &str) -> String {
 }
 
 #[tokio::test]
-async fn the_page_counts_down_announces_the_draw_and_publishes_what_proves_it() {
+async fn the_page_counts_down_announces_the_draw_and_publishes_its_proof() {
     let house = House::new(shop(1).event(doors()).event_seed("doors", Seed::new([9; 32])));
     house.advance(110);
     let commitment = house.handle().room().unwrap().schedule().events()[0].shuffle_at_start();

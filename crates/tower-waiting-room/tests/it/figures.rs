@@ -82,7 +82,8 @@ impl Watched {
 #[test]
 fn a_wait_lasts_from_the_first_touch_to_the_admission() {
     let watched = Watched::new(config());
-    let (mut ann, mut bob) = (Visitor::default(), Visitor::default());
+    let mut ann = Visitor::default();
+    let mut bob = Visitor::default();
     watched.get(&mut ann);
     watched.assert_is("admitted_total", 1.0);
     assert_eq!(watched.value("wait_seconds_count"), None, "the first visitor did not wait");
@@ -114,7 +115,8 @@ fn a_wait_lasts_from_the_first_touch_to_the_admission() {
 #[test]
 fn a_place_that_lapses_is_an_abandoned_one() {
     let watched = Watched::new(config());
-    let (mut ann, mut bob) = (Visitor::default(), Visitor::default());
+    let mut ann = Visitor::default();
+    let mut bob = Visitor::default();
     watched.get(&mut ann);
     watched.run(bob.queue(&watched.house));
     watched.assert_is("waiting", 1.0);
@@ -131,7 +133,8 @@ fn a_place_that_lapses_is_an_abandoned_one() {
 #[test]
 fn a_visitor_whose_ticket_has_lapsed_has_not_waited_since_its_first_touch() {
     let watched = Watched::new(config());
-    let (mut ann, mut bob) = (Visitor::default(), Visitor::default());
+    let mut ann = Visitor::default();
+    let mut bob = Visitor::default();
     watched.get(&mut ann);
     watched.run(bob.queue(&watched.house));
     watched.house.advance(3_600);
@@ -197,7 +200,7 @@ fn a_session_that_ends_after_the_response_is_counted_once() {
 }
 
 #[test]
-fn ends_beyond_those_that_a_node_can_report_to_the_store_are_counted() {
+fn ends_that_a_node_cannot_report_to_the_store_are_counted() {
     const SESSIONS: u32 = 1_100;
     let watched = Watched::new(config().total_active_users(SESSIONS));
     let visits = Visits::default();
@@ -211,9 +214,10 @@ fn ends_beyond_those_that_a_node_can_report_to_the_store_are_counted() {
 }
 
 #[test]
-fn requests_that_show_one_ticket_at_once_are_one_admission() {
+fn parallel_requests_with_one_ticket_are_one_admission() {
     let watched = Watched::new(config());
-    let (mut ann, mut bob) = (Visitor::default(), Visitor::default());
+    let mut ann = Visitor::default();
+    let mut bob = Visitor::default();
     watched.get(&mut ann);
     watched.run(bob.queue(&watched.house));
     watched.house.advance(30);
@@ -261,7 +265,8 @@ fn one_call_records_the_room_and_its_gates() {
 #[test]
 fn snapshots_serialize_with_times_in_seconds() {
     let watched = Watched::new(config().concurrency(Concurrency::limit(3)));
-    let (mut ann, mut bob) = (Visitor::default(), Visitor::default());
+    let mut ann = Visitor::default();
+    let mut bob = Visitor::default();
     watched.get(&mut ann);
     watched.get(&mut bob);
     watched.house.advance(2);

@@ -115,9 +115,10 @@ fn one() -> Concurrency {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_runs_one_waits_and_the_rest_is_told_when_to_come_back() {
+async fn one_request_runs_one_waits_and_the_rest_get_a_retry_time() {
     let works = Works::new(one());
-    let (mut first, mut second) = (pin!(works.get()), pin!(works.get()));
+    let mut first = pin!(works.get());
+    let mut second = pin!(works.get());
     assert!(is_waiting(first.as_mut()).await && is_waiting(second.as_mut()).await);
     let refused = works.get().await;
     assert_eq!((refused.status, &*refused.reason), (429, "refused:gate_full"));
@@ -136,7 +137,7 @@ async fn one_runs_one_waits_and_the_rest_is_told_when_to_come_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_waits_for_too_long_gets_a_504_and_never_runs() {
+async fn a_request_that_waits_too_long_gets_504_and_never_runs() {
     let works = Works::new(one());
     let mut first = pin!(works.get());
     assert!(is_waiting(first.as_mut()).await);
@@ -151,9 +152,10 @@ async fn who_waits_for_too_long_gets_a_504_and_never_runs() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_origin_says_503_where_no_client_is_to_blame() {
+async fn an_origin_answers_503_if_its_gate_is_full() {
     let works = Works::new(one().statuses(GateStatuses::Origin));
-    let (mut first, mut second) = (pin!(works.get()), pin!(works.get()));
+    let mut first = pin!(works.get());
+    let mut second = pin!(works.get());
     assert!(is_waiting(first.as_mut()).await && is_waiting(second.as_mut()).await);
     for (refused, reason) in
         [(works.get().await, "refused:gate_full"), (second.await, "refused:gate_timeout")]
@@ -164,7 +166,7 @@ async fn an_origin_says_503_where_no_client_is_to_blame() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_leaves_the_queue_leaves_a_place_and_who_leaves_the_application_a_permit() {
+async fn disconnecting_frees_the_place_in_the_queue_or_the_permit() {
     let works = Works::new(one());
     let first = tokio::spawn(works.get());
     tokio::task::yield_now().await;
@@ -182,7 +184,7 @@ async fn who_leaves_the_queue_leaves_a_place_and_who_leaves_the_application_a_pe
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_says_how_long_it_waits_is_refused_then() {
+async fn a_client_deadline_ends_the_wait() {
     let works = Works::new(one());
     let mut first = pin!(works.get());
     assert!(is_waiting(first.as_mut()).await);
@@ -215,7 +217,7 @@ async fn the_limit_is_changed_while_it_is_in_use() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_gate_that_is_drained_serves_who_is_there_and_nobody_else() {
+async fn a_drained_gate_serves_its_queue_and_no_newcomers() {
     let works = Works::new(one());
     let handle = works.layer.handle();
     let requests: Vec<_> = (0..2).map(|_| tokio::spawn(works.get())).collect();
@@ -236,7 +238,7 @@ async fn a_gate_that_is_drained_serves_who_is_there_and_nobody_else() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_waits_at_a_gate_that_is_drained_may_be_refused_instead() {
+async fn a_drain_can_refuse_the_queue_instead() {
     let works = Works::new(one());
     let requests: Vec<_> = (0..2).map(|_| tokio::spawn(works.get())).collect();
     tokio::task::yield_now().await;
@@ -252,7 +254,7 @@ async fn who_waits_at_a_gate_that_is_drained_may_be_refused_instead() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_waits_when_the_time_of_a_drain_is_over_is_left_as_well() {
+async fn a_drain_that_times_out_also_counts_the_waiting_requests() {
     let works = Works::new(Concurrency::limit(0));
     let mut waits = pin!(works.get());
     assert!(is_waiting(waits.as_mut()).await);
@@ -261,7 +263,7 @@ async fn who_waits_when_the_time_of_a_drain_is_over_is_left_as_well() {
 }
 
 #[tokio::test]
-async fn a_large_body_that_was_not_read_ends_the_connection_of_http_1() {
+async fn an_unread_large_body_ends_the_http_1_connection() {
     let works = Works::new(Concurrency::limit(0).queue(0));
     let post = |len: &str, version| {
         let request = Request::post("/").header("content-length", len).version(version);

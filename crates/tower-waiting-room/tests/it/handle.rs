@@ -19,7 +19,7 @@ async fn limits_change_while_the_room_is_in_use() {
 }
 
 #[tokio::test]
-async fn a_limit_that_cannot_be_obeyed_changes_nothing() {
+async fn an_invalid_limit_changes_nothing() {
     let house = House::new(config());
     let error = house.handle().room().unwrap().set_limits(0, None).await.unwrap_err();
     let source = std::error::Error::source(&error).unwrap().to_string();
@@ -28,9 +28,10 @@ async fn a_limit_that_cannot_be_obeyed_changes_nothing() {
 }
 
 #[tokio::test]
-async fn queue_all_lets_nobody_in_and_nobody_out() {
+async fn queue_all_admits_no_visitor_and_ends_no_session() {
     let house = House::new(config().total_active_users(10));
-    let (mut ann, mut bob) = (Visitor::default(), Visitor::default());
+    let mut ann = Visitor::default();
+    let mut bob = Visitor::default();
     ann.get(&house).await;
     house.handle().room().unwrap().queue_all().await.unwrap();
     let waiting = bob.queue(&house).await;
@@ -45,10 +46,11 @@ async fn queue_all_lets_nobody_in_and_nobody_out() {
 }
 
 #[tokio::test]
-async fn a_suspended_room_says_so_in_whatever_order_a_request_comes_to_the_stages() {
+async fn a_suspended_room_is_reported_in_every_order_of_the_stages() {
     let limit = RateLimit::new("all", Quota::per_minute(100), Key::global());
     let house = House::new(config().rate_limit(limit));
-    let (mut inside, mut early) = (Visitor::default(), Visitor::default());
+    let mut inside = Visitor::default();
+    let mut early = Visitor::default();
     inside.get(&house).await;
     assert!(!early.get(&house).await.is_inside());
     house.handle().room().unwrap().suspend().await.unwrap();

@@ -84,7 +84,7 @@ async fn a_person_has_one_place_on_all_devices() {
 #[tokio::test]
 async fn a_hundred_cookie_jars_of_a_person_take_one_place_and_one_slot() {
     let house = full(logins().total_active_users(2)).await;
-    let (mut before, _) = (Visitor::default(), ());
+    let mut before = Visitor::default();
     assert!(before.send(&house, by("ann")).await.is_inside());
     for _ in 0..100 {
         let seen = Visitor::default().send(&house, by("ann")).await;
@@ -129,14 +129,15 @@ async fn the_pass_of_another_person_is_not_accepted() {
     assert_eq!(house.active().await, 1);
     // An expired pass does not continue the session for another person either.
     house.advance(91);
-    let (mut copy, before) = (ann.clone(), house.active().await);
+    let mut copy = ann.clone();
+    let before = house.active().await;
     assert!(copy.send(&house, by("eve")).await.is_inside());
     assert_eq!((before, house.active().await), (0, 1));
     assert!(!ann.send(&house, by("ann")).await.is_inside());
 }
 
 #[tokio::test]
-async fn an_identity_that_changes_in_the_line_has_its_own_place_and_leaves_the_other_as_it_is() {
+async fn a_changed_identity_gets_a_place_of_its_own() {
     let house = full(logins()).await;
     let (mut browser, first) = queued(&house, || by("ann")).await;
     let (_, second) = queued(&house, || by("zoe")).await;
@@ -201,7 +202,8 @@ async fn a_login_of_1_mib_is_a_person_like_any_other() {
 #[tokio::test]
 async fn a_session_that_the_application_ended_is_over_on_all_devices() {
     let house = House::new(logins());
-    let (mut phone, mut laptop) = (Visitor::default(), Visitor::default());
+    let mut phone = Visitor::default();
+    let mut laptop = Visitor::default();
     assert!(phone.send(&house, by("ann")).await.is_inside());
     assert!(laptop.send(&house, by("ann")).await.is_inside());
     assert!(phone.send(&house, by("ann").header("x-end", "1")).await.is_inside());
@@ -212,7 +214,7 @@ async fn a_session_that_the_application_ended_is_over_on_all_devices() {
 }
 
 #[tokio::test]
-async fn a_person_whose_session_was_ended_may_come_back_at_once() {
+async fn a_person_whose_session_was_ended_may_return_at_once() {
     let house = House::new(logins());
     for secs in [0, 0, 1, 200] {
         let mut ann = Visitor::default();

@@ -35,9 +35,10 @@ async fn waiting(house: &House) -> u32 {
 }
 
 #[tokio::test]
-async fn a_visitor_who_leaves_gives_its_slot_to_the_next() {
+async fn leaving_gives_the_slot_to_the_next_visitor() {
     let house = House::new(leavable());
-    let (mut ann, mut ben) = (Visitor::default(), Visitor::default());
+    let mut ann = Visitor::default();
+    let mut ben = Visitor::default();
     assert!(ann.get(&house).await.is_inside());
     ben.queue(&house).await;
     let copy = ann.clone();
@@ -120,9 +121,10 @@ fn moody() -> (House, Moody) {
 }
 
 #[tokio::test]
-async fn the_store_knows_that_a_visitor_has_left_when_the_answer_is_there() {
+async fn leaving_is_stored_before_it_is_answered() {
     let house = House::new(leavable());
-    let (mut ann, mut ben) = (Visitor::default(), Visitor::default());
+    let mut ann = Visitor::default();
+    let mut ben = Visitor::default();
     assert!(ann.get(&house).await.is_inside());
     ben.queue(&house).await;
     assert_eq!(ann.send(&house, beacon()).await.reason, "left");
@@ -132,7 +134,7 @@ async fn the_store_knows_that_a_visitor_has_left_when_the_answer_is_there() {
 }
 
 #[tokio::test]
-async fn a_visitor_whose_request_is_cut_off_has_left_with_the_next_call() {
+async fn leaving_with_an_aborted_request_is_stored_by_the_next_call() {
     let (house, store) = moody();
     let mut ann = Visitor::default();
     assert!(ann.get(&house).await.is_inside());
@@ -152,7 +154,7 @@ async fn a_visitor_whose_request_is_cut_off_has_left_with_the_next_call() {
 }
 
 #[tokio::test]
-async fn a_visitor_who_leaves_in_an_outage_has_left_when_the_store_is_back() {
+async fn leaving_in_an_outage_is_stored_when_the_store_is_back() {
     let (house, store) = moody();
     let mut ann = Visitor::default();
     assert!(ann.get(&house).await.is_inside());
@@ -166,10 +168,11 @@ async fn a_visitor_who_leaves_in_an_outage_has_left_when_the_store_is_back() {
 }
 
 #[tokio::test]
-async fn a_visitor_who_leaves_the_line_gives_up_its_place_and_its_ticket() {
+async fn leaving_the_line_gives_up_the_place_and_the_ticket() {
     let house = House::new(leavable());
     assert!(Visitor::default().get(&house).await.is_inside());
-    let (mut ann, mut ben) = (Visitor::default(), Visitor::default());
+    let mut ann = Visitor::default();
+    let mut ben = Visitor::default();
     ann.queue(&house).await;
     ben.queue(&house).await;
     assert_eq!(waiting(&house).await, 2);
@@ -184,9 +187,10 @@ async fn a_visitor_who_leaves_the_line_gives_up_its_place_and_its_ticket() {
 }
 
 #[tokio::test]
-async fn a_visitor_who_leaves_with_its_old_ticket_cannot_use_its_pass() {
+async fn leaving_with_an_old_ticket_voids_the_pass() {
     let house = House::new(leavable());
-    let (mut ann, mut ben) = (Visitor::default(), Visitor::default());
+    let mut ann = Visitor::default();
+    let mut ben = Visitor::default();
     assert!(ann.get(&house).await.is_inside());
     ben.queue(&house).await;
     let mut ticket = ben.clone();
@@ -202,7 +206,7 @@ async fn a_visitor_who_leaves_with_its_old_ticket_cannot_use_its_pass() {
 }
 
 #[tokio::test]
-async fn a_ticket_that_is_replayed_leaves_only_so_often() {
+async fn leaving_with_a_replayed_ticket_is_rate_limited() {
     let house = House::new(leavable());
     assert!(Visitor::default().get(&house).await.is_inside());
     let mut ann = Visitor::default();
@@ -269,7 +273,7 @@ async fn a_client_without_a_token_or_with_garbage_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn limits_apply_to_visitors_who_leave() {
+async fn limits_apply_to_leaving() {
     let limit = RateLimit::global(Quota::per_minute(1).burst(1));
     let house = House::new(leavable().rate_limit(limit));
     assert_eq!(Visitor::default().send(&house, beacon()).await.reason, "left");
@@ -284,7 +288,7 @@ async fn in_shadow_mode_the_application_gets_the_request() {
 }
 
 #[test]
-fn a_path_to_leave_that_browsers_would_change_is_refused() {
+fn a_leave_path_that_browsers_would_change_is_refused() {
     let error = |path: &str| leavable().leave_path(path).build().unwrap_err().to_string();
     let expected =
         "expected a path that browsers do not change: / and then letters, digits and /-._~";

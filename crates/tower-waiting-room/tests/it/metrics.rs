@@ -137,7 +137,7 @@ fn limits() -> WaitingRoomConfigBuilder {
 }
 
 #[test]
-fn a_limit_that_was_only_looked_at_has_allowed_nothing() {
+fn peeking_at_a_limit_counts_no_allowed_request() {
     let allowed = limits().rate_limit(limit("narrow", Quota::per_minute(2)));
     let each = ["wide allowed", "narrow allowed", "soft allowed", "admitted:limits"];
     assert_eq!(second(allowed), each);
@@ -150,7 +150,8 @@ fn a_limit_that_was_only_looked_at_has_allowed_nothing() {
 /// The verdicts that are counted for two requests at the same time. Outside of shadow mode, the
 /// first is forwarded and the second is not.
 fn verdicts(config: WaitingRoomConfigBuilder) -> Vec<String> {
-    let (counted, house) = (Counted::default(), House::new(config));
+    let counted = Counted::default();
+    let house = House::new(config);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     with_local_recorder(&counted, || {
         for _ in 0..2 {
@@ -212,14 +213,14 @@ fn in_shadow_mode_the_first_stage_that_would_refuse_is_the_verdict() {
 }
 
 #[test]
-fn who_would_have_to_wait_at_a_gate_is_not_counted_as_one_who_has_left() {
+fn a_request_that_would_wait_at_a_gate_is_not_counted_as_left() {
     let closed = WaitingRoomConfig::builder("api").concurrency(Concurrency::limit(0));
     let shadow = closed.enforcement(Enforcement::Shadow);
     assert_eq!(second(shadow), ["gate over_shadow", "admitted:limits"]);
 }
 
 #[test]
-fn who_is_allowed_finds_the_metrics_that_the_first_has_found() {
+fn later_requests_reuse_the_metrics_of_the_first() {
     let counted = Counted::default();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let house = House::new(limits().concurrency(Concurrency::limit(9)));
@@ -235,7 +236,7 @@ fn who_is_allowed_finds_the_metrics_that_the_first_has_found() {
 }
 
 #[test]
-fn a_limit_without_its_key_is_counted_as_if_it_were_used_up() {
+fn a_limit_without_its_key_is_counted_as_exhausted() {
     for (over, counted) in [
         (OverLimit::Mark, vec!["per_ip over_soft", "wide allowed"]),
         (OverLimit::Shadow, vec!["per_ip over_shadow", "wide allowed"]),
@@ -250,7 +251,7 @@ fn a_limit_without_its_key_is_counted_as_if_it_were_used_up() {
         let stranger = house.send(Request::new(String::new()));
         with_local_recorder(&recorder, || runtime.block_on(stranger));
         let mut seen = recorder.take();
-        seen.retain(|it| it.starts_with("per_ip") || it.starts_with("wide"));
+        seen.retain(|entry| entry.starts_with("per_ip") || entry.starts_with("wide"));
         assert_eq!(seen, counted);
     }
 }
@@ -283,7 +284,7 @@ fn a_request_that_cannot_be_held_counts_for_the_queue_alone() {
 }
 
 #[test]
-fn what_is_wrong_with_a_file_is_said_once_however_often_it_is_tried() {
+fn an_error_in_a_file_is_logged_once_despite_retries() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("limits.yaml");
     fs::write(&path, "domain: api\ndescriptors: []\n").unwrap();
@@ -314,7 +315,9 @@ async fn gauges(gates: [Concurrency; 2]) -> Vec<String> {
         service_fn(async |_: Request<String>| pending::<Result<Response<String>, ()>>().await);
     let send =
         |path| house.layer.layer(app).oneshot(Request::get(path).body(String::new()).unwrap());
-    let (mut a, mut b, mut c) = (pin!(send("/b")), pin!(send("/b")), pin!(send("/a")));
+    let mut a = pin!(send("/b"));
+    let mut b = pin!(send("/b"));
+    let mut c = pin!(send("/a"));
     let start = std::future::poll_fn(|cx| {
         assert!(a.as_mut().poll(cx).is_pending() && b.as_mut().poll(cx).is_pending());
         house.advance(4);
@@ -334,7 +337,7 @@ fn recorded(house: &House) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_gauges_of_gates_say_who_runs_and_waits_and_who_may() {
+async fn the_gauges_of_gates_show_running_and_waiting_requests_and_the_limit() {
     let gates = [Concurrency::limit(1).name("one"), Concurrency::limit(None).name("all")];
     let expected = [
         "one in_flight 1",
@@ -350,7 +353,7 @@ async fn the_gauges_of_gates_say_who_runs_and_waits_and_who_may() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn gates_of_a_key_are_told_of_in_sum_however_many_values_there_are() {
+async fn gates_by_key_are_reported_as_one_sum() {
     let each = Concurrency::limit(1).name("each").for_each(Key::path());
     let few = Concurrency::limit(1).name("few").path("/a");
     let expected = [
@@ -367,7 +370,7 @@ async fn gates_of_a_key_are_told_of_in_sum_however_many_values_there_are() {
 }
 
 #[test]
-fn a_gate_for_each_value_of_a_key_that_nobody_has_is_told_of_as_empty() {
+fn a_gate_by_key_without_requests_is_reported_as_empty() {
     let each = Concurrency::limit(1).for_each(Key::path());
     let house = House::new(WaitingRoomConfig::builder("api").concurrency(each));
     let each = ["in_flight", "limit", "queued", "oldest_wait_seconds"];

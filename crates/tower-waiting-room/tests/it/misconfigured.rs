@@ -35,11 +35,16 @@ async fn found<const N: usize>(
         let app = service_fn(async |_: Request<()>| Ok::<_, Infallible>(Response::new(())));
         layer.layer(app).oneshot(request.body(()).unwrap()).await.unwrap();
     }
-    layer.handle().misconfigurations().into_iter().map(|it| it.code()).collect()
+    layer
+        .handle()
+        .misconfigurations()
+        .into_iter()
+        .map(|misconfiguration| misconfiguration.code())
+        .collect()
 }
 
 #[tokio::test]
-async fn a_set_up_that_is_right_is_left_in_peace() {
+async fn a_correct_setup_reports_nothing() {
     let ours = TrustedProxies::networks(["192.0.2.0/24"]).unwrap();
     let config = limited(per_ip())
         .rate_limit(RateLimit::new("key", Quota::per_minute(5), Key::header("x-api-key")))
@@ -49,7 +54,7 @@ async fn a_set_up_that_is_right_is_left_in_peace() {
 }
 
 #[tokio::test]
-async fn a_rule_of_bypass_by_network_says_that_the_address_is_unknown() {
+async fn a_bypass_rule_by_network_reports_an_unknown_address() {
     let config = || WaitingRoomConfig::builder("shop").total_active_users(5);
     let office = || Bypass::network("office", "192.0.2.0/24");
     assert_eq!(found(config().bypass(office()), [Request::get("/")]).await, ["peer_unknown"]);
@@ -59,7 +64,7 @@ async fn a_rule_of_bypass_by_network_says_that_the_address_is_unknown() {
 }
 
 #[tokio::test]
-async fn what_can_be_seen_at_the_start_is_said_then() {
+async fn misconfigurations_visible_at_startup_are_reported_then() {
     let everyone = TrustedProxies::networks(["0.0.0.0/0"]).unwrap();
     let config = limited(per_ip()).client_ip(ClientIp::x_forwarded_for(everyone));
     assert_eq!(found(config, []).await, ["everyone_trusted"]);
@@ -73,7 +78,7 @@ async fn what_can_be_seen_at_the_start_is_said_then() {
 }
 
 #[tokio::test]
-async fn a_key_that_clients_make_up_needs_a_guard_for_every_request() {
+async fn a_forgeable_key_needs_a_guard_for_every_request() {
     let limit = |key| RateLimit::new("key", Quota::per_minute(5), key);
     for key in [
         Key::path(),
@@ -101,7 +106,7 @@ async fn a_key_that_clients_make_up_needs_a_guard_for_every_request() {
 }
 
 #[tokio::test]
-async fn limits_without_addresses_do_not_complain_about_them() {
+async fn limits_without_addresses_report_no_unknown_address() {
     let service = || limited(RateLimit::global(Quota::per_minute(10)));
     let forwarded = get().header("x-forwarded-for", "203.0.113.7");
     assert_eq!(found(service(), [Request::get("/"), forwarded]).await, [""; 0]);
@@ -113,7 +118,7 @@ async fn limits_without_addresses_do_not_complain_about_them() {
 }
 
 #[tokio::test]
-async fn what_requests_show_is_said_once() {
+async fn misconfigurations_shown_by_requests_are_reported_once() {
     let forwarded = || get().header("x-forwarded-for", "203.0.113.7");
     assert_eq!(
         found(limited(per_ip()), [forwarded(), forwarded()]).await,
@@ -127,7 +132,7 @@ async fn what_requests_show_is_said_once() {
 }
 
 #[tokio::test]
-async fn a_request_that_goes_through_one_layer_twice_is_noticed() {
+async fn a_request_that_passes_one_layer_twice_is_reported() {
     let layer = WaitingRoomLayer::new(limited(per_ip()).build().unwrap());
     let another = WaitingRoomLayer::new(limited(per_ip()).build().unwrap());
     let app = service_fn(async |_: Request<()>| Ok::<_, Infallible>(Response::new(())));
@@ -140,7 +145,7 @@ async fn a_request_that_goes_through_one_layer_twice_is_noticed() {
 }
 
 #[tokio::test]
-async fn a_room_that_is_there_twice_lets_a_visitor_in_once_and_says_so() {
+async fn a_room_applied_twice_admits_a_visitor_once_and_reports_it() {
     let config = WaitingRoomConfig::builder("shop").total_active_users(9).build().unwrap();
     let layer = WaitingRoomLayer::new(config);
     let app = service_fn(async |_: Request<()>| Ok::<_, Infallible>(Response::new(())));
@@ -150,12 +155,17 @@ async fn a_room_that_is_there_twice_lets_a_visitor_in_once_and_says_so() {
         assert_eq!(response.status(), 200);
     }
     assert_eq!(layer.handle().room().unwrap().snapshot().await.unwrap().active, 3);
-    let codes: Vec<_> = layer.handle().misconfigurations().iter().map(|it| it.code()).collect();
+    let codes: Vec<_> = layer
+        .handle()
+        .misconfigurations()
+        .iter()
+        .map(|misconfiguration| misconfiguration.code())
+        .collect();
     assert_eq!(codes, ["counted_twice"]);
 }
 
 #[tokio::test]
-async fn a_gate_by_address_says_that_the_address_is_unknown() {
+async fn a_gate_by_address_reports_an_unknown_address() {
     let by_address = Concurrency::limit(9).for_each(Key::address());
     let config = || WaitingRoomConfig::builder("api").concurrency(by_address.clone());
     assert_eq!(found(config(), [get()]).await, [""; 0]);
@@ -163,7 +173,7 @@ async fn a_gate_by_address_says_that_the_address_is_unknown() {
 }
 
 #[tokio::test]
-async fn a_wait_that_outlasts_the_clients_is_long_and_in_turns_or_by_class_a_shorter_one_is() {
+async fn a_wait_that_outlasts_clients_is_reported_by_discipline() {
     let gate = |secs| Concurrency::limit(9).max_wait(Duration::from_secs(secs));
     let fair = |secs| gate(secs).fair_by(Key::address(), Tenants::Each);
     let by_class = |secs| gate(secs).classes([1, 0], Duration::from_secs(1), |_| 0);
@@ -184,7 +194,7 @@ async fn a_wait_that_outlasts_the_clients_is_long_and_in_turns_or_by_class_a_sho
 }
 
 #[tokio::test]
-async fn a_gate_for_each_value_that_clients_make_up_needs_one_behind_it() {
+async fn a_gate_by_forgeable_key_needs_another_gate_behind_it() {
     let by = |key| Concurrency::limit(9).name("each").for_each(key);
     let with = |each: Key, other| {
         let config = WaitingRoomConfig::builder("api").concurrency(by(each));
@@ -215,7 +225,7 @@ fn from(network: u16, host: u16) -> http::request::Builder {
 }
 
 #[tokio::test]
-async fn a_flood_from_one_network_refuses_newcomers_of_that_network_alone_and_is_told() {
+async fn a_flood_from_one_network_refuses_only_its_newcomers_and_is_reported() {
     let per_ip = RateLimit::per_ip(Quota::per_day(2)).max_keys(64);
     let config = limited(per_ip);
     let layer = WaitingRoomLayer::new(config.build().unwrap());
@@ -228,7 +238,10 @@ async fn a_flood_from_one_network_refuses_newcomers_of_that_network_alone_and_is
         _ = (status(from(1, host)).await, status(from(1, host)).await);
     }
     let told = layer.handle().misconfigurations();
-    assert_eq!(told.iter().map(|it| it.code()).collect::<Vec<_>>(), ["max_keys_exceeded"]);
+    assert_eq!(
+        told.iter().map(|misconfiguration| misconfiguration.code()).collect::<Vec<_>>(),
+        ["max_keys_exceeded"]
+    );
     assert_eq!(status(from(1, 5_000)).await, 429);
     let mut refused = 0;
     for network in 2..202 {

@@ -111,7 +111,8 @@ fn site_at(
     now: Timestamp,
     on_failure: StoreFailure,
 ) -> (House, SiteRoom) {
-    let (config, clock) = (config.build().unwrap(), ManualClock::new(now));
+    let config = config.build().unwrap();
+    let clock = ManualClock::new(now);
     let inner = MemoryStore::with_clock(config.room().unwrap().clone(), clock.clone()).unwrap();
     let home = number.map(|number| PassHome::new(number, 7, 3));
     let mood = Arc::new(AtomicU8::new(Mood::Work as u8));
@@ -158,7 +159,7 @@ fn position(seen: &Seen) -> u64 {
 }
 
 #[tokio::test]
-async fn a_visitor_who_moves_gets_a_slot_and_a_pass_of_the_site_where_it_arrives() {
+async fn moving_gives_a_slot_and_a_pass_of_the_new_site() {
     let [(paris, _), (tokyo, room)] = two_sites();
     let mut ann = admitted(&paris).await;
     let from_paris = ann.cookie.clone();
@@ -181,7 +182,7 @@ async fn a_visitor_who_moves_gets_a_slot_and_a_pass_of_the_site_where_it_arrives
 }
 
 #[tokio::test]
-async fn a_visitor_who_moves_to_a_full_room_waits_at_the_front_and_keeps_its_turn() {
+async fn moving_to_a_full_room_waits_at_the_front_and_keeps_the_turn() {
     let [(paris, _), (tokyo, _)] = two_sites();
     let mut ann = admitted(&paris).await;
     let mut bob = admitted(&tokyo).await;
@@ -197,9 +198,10 @@ async fn a_visitor_who_moves_to_a_full_room_waits_at_the_front_and_keeps_its_tur
 }
 
 #[tokio::test]
-async fn a_room_without_a_line_lets_a_visitor_who_moves_wait_all_the_same() {
+async fn a_moving_visitor_waits_even_in_a_room_without_a_line() {
     let rejects = config().queueing_method(QueueingMethod::Reject);
-    let ((paris, _), (tokyo, _)) = (site(1, config()), site(2, rejects));
+    let (paris, _) = site(1, config());
+    let (tokyo, _) = site(2, rejects);
     let mut ann = admitted(&paris).await;
     admitted(&tokyo).await;
     assert_eq!(Visitor::default().get(&tokyo).await.reason, "refused:reject");
@@ -207,14 +209,16 @@ async fn a_room_without_a_line_lets_a_visitor_who_moves_wait_all_the_same() {
 }
 
 #[tokio::test]
-async fn fifty_parallel_requests_with_one_pass_of_another_site_ask_once() {
+async fn fifty_parallel_requests_with_one_foreign_pass_make_one_call() {
     let [(paris, _), (tokyo, room)] = two_sites();
     let ann = admitted(&paris).await;
     let visits = (0..50).map(|_| {
-        let (mut copy, tokyo) = (ann.clone(), tokyo.clone());
+        let mut copy = ann.clone();
+        let tokyo = tokyo.clone();
         tokio::spawn(async move { (copy.get(&tokyo).await, copy.cookie) })
     });
-    let (mut moved, mut others) = (0, 0);
+    let mut moved = 0;
+    let mut others = 0;
     for visit in visits.collect::<Vec<_>>() {
         let (seen, cookie) = visit.await.unwrap();
         assert!(seen.is_inside() && cookie != ann.cookie);
@@ -232,7 +236,7 @@ async fn fifty_parallel_requests_with_one_pass_of_another_site_ask_once() {
 }
 
 #[tokio::test]
-async fn while_the_store_is_away_a_visitor_who_moves_keeps_its_pass_and_tries_again() {
+async fn in_an_outage_a_moving_visitor_keeps_its_pass_and_retries() {
     let failures = [
         (StoreFailure::Wait, Mood::Cut, false, "store_unavailable"),
         (StoreFailure::Admit, Mood::Cut, true, "store_unavailable"),
@@ -256,7 +260,7 @@ async fn while_the_store_is_away_a_visitor_who_moves_keeps_its_pass_and_tries_ag
 }
 
 #[tokio::test]
-async fn a_node_on_its_own_counts_a_visitor_who_moves() {
+async fn a_node_without_its_store_counts_a_moving_visitor() {
     let nodes = StoreFailure::LocalShare { nodes: NonZeroU32::new(1).unwrap() };
     let (paris, _) = site(1, config());
     let (tokyo, room) = site_at(Some(2), config(), START, nodes);
@@ -291,7 +295,7 @@ async fn a_pass_that_is_forged_or_of_another_room_or_key_gets_no_slot() {
 
 /// Passes of 80 s expire after 90 s. The clocks of two sites may differ by 30 s.
 #[tokio::test]
-async fn a_pass_that_has_expired_by_more_than_clocks_may_differ_is_none() {
+async fn a_pass_that_expired_beyond_the_clock_tolerance_is_void() {
     for (secs, expected) in [(89, "moved"), (119, "moved"), (120, "slot"), (200, "slot")] {
         let [(paris, _), (tokyo, room)] = two_sites();
         let mut ann = admitted(&paris).await;
@@ -310,9 +314,10 @@ async fn a_pass_that_has_expired_by_more_than_clocks_may_differ_is_none() {
 }
 
 #[tokio::test]
-async fn a_session_of_a_fixed_length_is_not_longer_after_a_move() {
+async fn a_fixed_session_is_not_extended_by_a_move() {
     let fixed = || config().session_renewal(SessionRenewal::Fixed);
-    let ((paris, _), (tokyo, _)) = (site(1, fixed()), site(2, fixed()));
+    let (paris, _) = site(1, fixed());
+    let (tokyo, _) = site(2, fixed());
     let mut ann = admitted(&paris).await;
     tokyo.advance(50);
     assert_eq!(ann.get(&tokyo).await.reason, "admitted:moved");
@@ -323,7 +328,7 @@ async fn a_session_of_a_fixed_length_is_not_longer_after_a_move() {
 }
 
 #[tokio::test]
-async fn a_visitor_who_has_left_a_site_does_not_come_back_with_a_pass_of_another() {
+async fn after_leaving_a_site_a_pass_of_another_does_not_readmit() {
     let [(paris, _), (tokyo, room)] = two_sites();
     let another_node = another_node(&tokyo, room);
     let mut ann = admitted(&paris).await;
@@ -342,7 +347,7 @@ async fn a_visitor_who_has_left_a_site_does_not_come_back_with_a_pass_of_another
 }
 
 #[tokio::test]
-async fn a_pass_without_a_home_is_from_elsewhere_at_a_site_and_the_other_way_round() {
+async fn a_pass_without_a_home_is_foreign_to_a_site_and_vice_versa() {
     let alone = || site_at(None, config(), START, StoreFailure::Wait);
     for ((from, _), (to, room)) in [(alone(), site(1, config())), (site(1, config()), alone())] {
         let mut ann = admitted(&from).await;
@@ -350,7 +355,8 @@ async fn a_pass_without_a_home_is_from_elsewhere_at_a_site_and_the_other_way_rou
         assert_eq!((ann.get(&to).await.reason.as_str(), room.asked()), ("admitted", 1));
     }
     // A room without other sites issues passes without a home, which all its nodes accept.
-    let ((first, _), (second, room)) = (alone(), alone());
+    let (first, _) = alone();
+    let (second, room) = alone();
     assert_eq!(admitted(&first).await.get(&second).await.reason, "admitted");
     assert_eq!(room.asked(), 0);
 }
@@ -382,11 +388,12 @@ async fn a_waiting_visitor_keeps_its_order_of_arrival_at_another_site() {
 }
 
 #[tokio::test]
-async fn a_visitor_who_moves_is_not_challenged_and_not_sent_to_a_place_by_a_link() {
+async fn a_moving_visitor_is_not_challenged_and_not_sent_to_a_linked_place() {
     let challenges = config()
         .challenge(|_| Some(http::Response::new("How much is that?")))
         .transfer_path("/transfer");
-    let ((paris, _), (tokyo, _)) = (site(1, config()), site(2, challenges));
+    let (paris, _) = site(1, config());
+    let (tokyo, _) = site(2, challenges);
     let mut ann = admitted(&paris).await;
     let from_paris = ann.cookie.clone();
     assert_eq!(Visitor::default().get(&tokyo).await.reason, "refused:challenged");

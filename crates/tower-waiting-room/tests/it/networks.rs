@@ -76,7 +76,7 @@ async fn a_client_with_a_cookie_jar_fills_no_more_than_the_share_of_its_network(
 }
 
 #[tokio::test]
-async fn the_addresses_of_one_ipv6_network_are_one_and_those_of_two_are_two() {
+async fn one_ipv6_network_counts_once_and_two_count_twice() {
     let house = full(shares(PlacesPerNetwork::Limit(1))).await;
     assert_eq!(comes(&house, || from("2001:db8:1:1::1")).await.1.reason, "queued:active_limit");
     for other in ["2001:db8:1:1::2", "2001:db8:1:1:ffff:ffff:ffff:ffff"] {
@@ -102,7 +102,7 @@ async fn a_network_is_that_of_the_client_behind_its_proxies() {
 }
 
 #[tokio::test]
-async fn clients_of_whom_no_network_is_known_are_not_counted() {
+async fn clients_of_an_unknown_network_are_not_counted() {
     let house = full(shares(PlacesPerNetwork::Limit(1)).line_capacity(100)).await;
     let forwarded = || from("10.0.0.1").header("x-forwarded-for", "192.0.2.1");
     for _ in 0..5 {
@@ -192,7 +192,7 @@ async fn a_network_that_gives_a_place_back_gets_another_at_the_back() {
 }
 
 #[tokio::test]
-async fn nodes_with_the_same_keys_take_an_address_for_the_same_network_and_others_do_not() {
+async fn nodes_with_the_same_keys_agree_on_the_network_of_an_address() {
     let clock = ManualClock::new(Timestamp::from_secs(1_700_000_000));
     let one = || shares(PlacesPerNetwork::Limit(1));
     let rules = one().build().unwrap().room().unwrap().clone();

@@ -45,7 +45,8 @@ impl Remote {
     }
 
     fn there(&self) -> Result<&MemoryStore, StoreError> {
-        let [is_busy, is_cut] = [&self.is_busy, &self.is_cut].map(|it| it.load(Ordering::Relaxed));
+        let [is_busy, is_cut] =
+            [&self.is_busy, &self.is_cut].map(|flag| flag.load(Ordering::Relaxed));
         match (is_busy, is_cut) {
             (true, _) => Err(StoreError::new(StoreErrorKind::Busy)),
             (false, true) => Err(StoreError::new(StoreErrorKind::Unavailable)),
@@ -112,13 +113,19 @@ fn local_share() -> StoreFailure {
 }
 
 fn codes(house: &House) -> Vec<&'static str> {
-    house.layer.handle().misconfigurations().iter().map(|it| it.code()).collect()
+    house
+        .layer
+        .handle()
+        .misconfigurations()
+        .iter()
+        .map(|misconfiguration| misconfiguration.code())
+        .collect()
 }
 
 /// The store may have admitted the visitor although its answer arrived too late. That session must
 /// still last when the visitor asks again.
 #[tokio::test]
-async fn a_visitor_is_asked_back_before_a_session_that_the_store_may_have_begun_is_over() {
+async fn a_visitor_returns_before_a_session_of_an_unanswered_call_ends() {
     let cases =
         [(300, 20, "5"), (10, 20, "5"), (5, 20, "3"), (2, 20, "1"), (300, 4, "4"), (300, 2, "2")];
     for (session, refresh, retry_after) in cases {
@@ -137,7 +144,7 @@ async fn a_visitor_is_asked_back_before_a_session_that_the_store_may_have_begun_
 }
 
 #[tokio::test]
-async fn a_store_that_may_forget_what_it_was_told_is_reported_once_it_says_so() {
+async fn a_store_that_may_lose_writes_is_reported_once_known() {
     let (house, remote) = house(StoreFailure::Wait);
     newcomer(&house).await;
     assert_eq!(codes(&house), ["peer_unknown"]);
@@ -197,7 +204,7 @@ async fn newcomer(house: &House) -> (Visitor, String) {
 }
 
 #[tokio::test]
-async fn each_policy_says_what_it_is_named_for() {
+async fn each_failure_policy_acts_as_named() {
     for (policy, is_inside) in [(StoreFailure::Admit, true), (StoreFailure::Wait, false)] {
         let (house, remote) = house(policy);
         let (mut ann, _) = newcomer(&house).await;
@@ -212,7 +219,7 @@ async fn each_policy_says_what_it_is_named_for() {
 }
 
 #[tokio::test]
-async fn a_store_that_is_asked_too_much_has_visitors_wait_whatever_the_policy() {
+async fn an_overloaded_store_makes_visitors_wait_under_every_policy() {
     for policy in [StoreFailure::Admit, StoreFailure::Wait, local_share()] {
         let (house, remote) = house(policy);
         let (mut ann, _) = newcomer(&house).await;
@@ -241,7 +248,7 @@ async fn a_store_that_is_asked_too_much_has_visitors_wait_whatever_the_policy() 
 /// A first ticket keeps its order for 30 s, and a place for 300 s. A node prolongs either by as much,
 /// counted from the time at which the store had asked the visitor to come back.
 #[tokio::test]
-async fn a_visitor_who_comes_back_as_told_keeps_its_order_through_an_outage() {
+async fn a_visitor_that_returns_on_time_keeps_its_order_through_an_outage() {
     let cases = [(true, false, 50), (false, false, 50), (true, true, 590), (false, true, 590)];
     for (is_busy, is_placed, lasts) in cases {
         for (lasts, is_kept) in [(lasts, true), (lasts + 20, false)] {
@@ -290,7 +297,7 @@ async fn an_order_of_arrival_that_has_lapsed_is_not_brought_back_by_an_outage() 
 }
 
 #[tokio::test]
-async fn a_node_on_its_own_admits_its_share_and_no_more() {
+async fn a_node_without_its_store_admits_its_share_and_no_more() {
     let (house, remote) = house(local_share());
     remote.cut();
     assert_eq!(newcomer(&house).await.1, "store_unavailable");
@@ -305,7 +312,7 @@ async fn a_node_on_its_own_admits_its_share_and_no_more() {
 
 /// The end of a session that is owed to the store delays no local decision.
 #[tokio::test]
-async fn a_node_on_its_own_decides_although_it_owes_the_store_the_end_of_a_session() {
+async fn a_node_without_its_store_decides_despite_an_unreported_end() {
     let (house, remote) = house(local_share());
     let (mut ann, _) = newcomer(&house).await;
     remote.cut();
@@ -331,7 +338,7 @@ async fn two_failures_with_hours_between_them_are_no_outage() {
 }
 
 #[tokio::test]
-async fn a_node_on_its_own_counts_the_passes_that_it_sees_and_renews_them() {
+async fn a_node_without_its_store_counts_and_renews_the_passes_it_sees() {
     let (house, remote) = house(local_share());
     let (mut ann, _) = newcomer(&house).await;
     let (mut bob, _) = newcomer(&house).await;
@@ -351,7 +358,7 @@ async fn a_node_on_its_own_counts_the_passes_that_it_sees_and_renews_them() {
 }
 
 #[tokio::test]
-async fn a_store_that_is_back_hears_of_all_who_were_let_in() {
+async fn a_recovered_store_learns_of_all_admissions() {
     let (house, remote) = house(local_share());
     remote.cut();
     newcomer(&house).await;
@@ -383,7 +390,7 @@ fn without_a_runtime_a_store_that_answers_again_serves_as_before() {
 }
 
 #[tokio::test]
-async fn who_left_while_the_store_was_away_is_gone_when_it_is_back() {
+async fn a_visitor_that_left_in_an_outage_is_gone_after_it() {
     let (house, remote) = house(StoreFailure::Wait);
     let (mut ann, _) = newcomer(&house).await;
     remote.cut();
@@ -396,7 +403,7 @@ async fn who_left_while_the_store_was_away_is_gone_when_it_is_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_end_outlives_the_request_that_was_to_tell_of_it() {
+async fn an_end_outlives_the_request_that_was_to_report_it() {
     let (house, remote) = house(StoreFailure::Wait);
     let (mut ann, _) = newcomer(&house).await;
     remote.is_stuck.store(true, Ordering::Relaxed);

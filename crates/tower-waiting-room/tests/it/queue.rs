@@ -33,7 +33,7 @@ async fn is_held(mut request: Pin<&mut impl Future>) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_goes_away_from_the_queue_pays_for_having_come() {
+async fn a_request_that_leaves_the_queue_is_still_charged() {
     let house = House::new(
         limits()
             .rate_limit(RateLimit::per_ip(Quota::per_hour(3)))
@@ -53,7 +53,7 @@ async fn who_goes_away_from_the_queue_pays_for_having_come() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_finds_no_room_to_be_held_has_used_nothing() {
+async fn a_request_that_cannot_be_held_is_not_charged() {
     let per_ip = RateLimit::per_ip(Quota::per_minute(10));
     let soft = RateLimit::new("soft", Quota::per_minute(1), Key::address());
     let house = House::new(
@@ -79,7 +79,7 @@ async fn who_finds_no_room_to_be_held_has_used_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_was_held_is_told_what_held_when_it_came() {
+async fn a_held_request_reports_the_limits_of_its_arrival() {
     let house = House::new(limits().rate_limit(queue(Quota::per_minute(6).burst(6))));
     assert!(get(&house, 1).await.is_inside());
     let mut held = Box::pin(get(&house, 1));
@@ -89,7 +89,7 @@ async fn who_was_held_is_told_what_held_when_it_came() {
 }
 
 #[test]
-fn a_queue_that_would_hold_for_more_than_a_minute_is_refused() {
+fn a_queue_with_holds_of_more_than_a_minute_is_refused() {
     for (quota, expected) in [
         (Quota::per_minute(120), None),
         (Quota::per_second(1).burst(61), None),

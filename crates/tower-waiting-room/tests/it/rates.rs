@@ -39,7 +39,7 @@ async fn allowed(house: &House, peer: &str, times: u32) -> u32 {
 }
 
 #[tokio::test]
-async fn each_address_has_its_own_limit_and_waits_as_long_as_it_is_told() {
+async fn each_address_has_its_own_limit_and_retry_time() {
     let house = House::new(limits().rate_limit(ten()));
     assert_eq!(allowed(&house, "192.0.2.1", 12).await, 10);
     assert_eq!(allowed(&house, "192.0.2.2", 1).await, 1);
@@ -55,7 +55,7 @@ async fn each_address_has_its_own_limit_and_waits_as_long_as_it_is_told() {
 }
 
 #[tokio::test]
-async fn a_response_says_what_is_left_and_since_when_it_grows() {
+async fn a_response_reports_the_remaining_quota_and_its_growth() {
     let house = House::new(limits().rate_limit(ten()));
     let seen = get(&house, "192.0.2.1").await;
     assert_eq!(seen.header("x-ratelimit-limit"), Some("10"));
@@ -73,7 +73,7 @@ async fn a_response_says_what_is_left_and_since_when_it_grows() {
 }
 
 #[tokio::test]
-async fn who_is_refused_by_its_own_limit_takes_nothing_from_that_of_all() {
+async fn a_refusal_by_an_own_limit_charges_nothing_to_the_shared_one() {
     let own = RateLimit::per_ip(Quota::per_minute(1));
     let house =
         House::new(limits().rate_limit(RateLimit::global(Quota::per_minute(5))).rate_limit(own));
@@ -87,7 +87,7 @@ async fn who_is_refused_by_its_own_limit_takes_nothing_from_that_of_all() {
 }
 
 #[tokio::test]
-async fn a_limit_concerns_the_methods_and_paths_it_names_however_they_are_written() {
+async fn a_limit_applies_to_its_methods_and_paths_in_every_notation() {
     let login = RateLimit::new("login", Quota::per_minute(1), Key::address())
         .methods([Method::POST])
         .path_prefix("/login");
@@ -125,7 +125,7 @@ async fn a_tier_has_its_own_quota_and_the_same_memory() {
 }
 
 #[tokio::test]
-async fn a_request_costs_what_the_closure_says() {
+async fn a_request_costs_the_amount_that_a_closure_returns() {
     let cost = |head: &tower_waiting_room::request::RequestHead<'_>| {
         head.uri().query().map_or(1, |query| query.parse().unwrap_or(1))
     };
@@ -157,18 +157,22 @@ async fn without_its_key_a_request_is_limited_by_address_bypassed_or_refused() {
 }
 
 #[tokio::test]
-async fn without_the_address_of_its_peer_nobody_shares_a_limit_by_accident() {
+async fn requests_without_a_peer_address_share_no_limit_by_accident() {
     let house = House::new(limits().rate_limit(ten()));
     let stranger = house.send(Request::new(String::new())).await;
     assert_eq!(stranger.status, 500);
-    let codes: Vec<_> =
-        house.handle().misconfigurations().into_iter().map(|it| it.code()).collect();
+    let codes: Vec<_> = house
+        .handle()
+        .misconfigurations()
+        .into_iter()
+        .map(|misconfiguration| misconfiguration.code())
+        .collect();
     assert_eq!(codes, ["peer_unknown"]);
     assert_eq!(allowed(&house, "192.0.2.1", 10).await, 10);
 }
 
 #[tokio::test]
-async fn a_soft_limit_marks_and_a_shadow_only_counts() {
+async fn a_soft_limit_marks_and_a_shadow_limit_only_counts() {
     let soft = RateLimit::new("soft", Quota::per_minute(1), Key::address());
     let shadow = RateLimit::new("shadow", Quota::per_minute(0), Key::address());
     let house = House::new(
@@ -201,7 +205,7 @@ async fn a_cost_is_settled_or_given_back_by_the_application() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_leaky_queue_holds_requests_until_their_turn_and_forgets_who_goes_away() {
+async fn a_leaky_queue_holds_requests_and_forgets_disconnected_ones() {
     let queue = RateLimit::new("queue", Quota::per_second(1).burst(3), Key::global())
         .algorithm(Algorithm::LeakyQueue);
     let house = House::new(limits().rate_limit(queue));
@@ -217,7 +221,7 @@ async fn a_leaky_queue_holds_requests_until_their_turn_and_forgets_who_goes_away
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_more_requests_are_held_than_is_said() {
+async fn the_number_of_held_requests_is_bounded() {
     let queue = RateLimit::new("queue", Quota::per_second(1), Key::address())
         .algorithm(Algorithm::LeakyQueue);
     let queue = queue.quota(Quota::per_second(1).burst(2));
@@ -230,12 +234,12 @@ async fn no_more_requests_are_held_than_is_said() {
 }
 
 #[tokio::test]
-async fn a_limit_that_is_changed_forgets_nobody_and_holds_nobody_longer_than_it_can() {
+async fn a_changed_limit_keeps_its_keys_and_caps_their_waits() {
     let house = House::new(limits().rate_limit(ten()));
     assert_eq!(allowed(&house, "192.0.2.1", 10).await, 10);
     let to = |quota: Quota| {
         let change =
-            |limits: Vec<RateLimit>| limits.into_iter().map(|it| it.quota(quota)).collect();
+            |limits: Vec<RateLimit>| limits.into_iter().map(|limit| limit.quota(quota)).collect();
         house.handle().limits().change(change)
     };
     to(Quota::per_minute(60)).unwrap();
@@ -248,7 +252,7 @@ async fn a_limit_that_is_changed_forgets_nobody_and_holds_nobody_longer_than_it_
 }
 
 #[tokio::test]
-async fn what_is_bypassed_is_not_counted() {
+async fn bypassed_requests_are_not_counted() {
     let bypass = tower_waiting_room::request::Bypass::path("health", "/healthz");
     let house =
         House::new(limits().rate_limit(RateLimit::per_ip(Quota::per_minute(0))).bypass(bypass));
@@ -257,12 +261,13 @@ async fn what_is_bypassed_is_not_counted() {
 }
 
 #[tokio::test]
-async fn a_detour_to_a_path_is_limited_as_the_path_is() {
+async fn a_path_with_detours_is_limited_like_the_plain_path() {
     let login = RateLimit::global(Quota::per_minute(0)).path("/login");
     let bypass = tower_waiting_room::request::Bypass::path_prefix("assets", "/assets/");
     let house = House::new(limits().rate_limit(login).bypass(bypass));
     let long = "/.".repeat(30_000);
-    let (detour, hidden) = (format!("/assets/%252e%252e/login{long}"), "/assets/..;/login");
+    let detour = format!("/assets/%252e%252e/login{long}");
+    let hidden = "/assets/..;/login";
     for path in ["/login/", "/login//", "/login/.", "/login;a", hidden, &long, &detour] {
         let seen = house.send(from("192.0.2.1", Request::get(path))).await;
         assert_eq!(seen.reason, "refused:rate:service", "{:.40}", path);
@@ -306,7 +311,7 @@ async fn a_ticket_is_never_too_early_for_a_room_that_is_suspended() {
 }
 
 #[tokio::test]
-async fn a_limit_of_get_is_one_of_head_as_well() {
+async fn a_limit_on_get_applies_to_head_too() {
     let limit = RateLimit::per_ip(Quota::per_minute(1)).methods([Method::GET]);
     let house = House::new(limits().rate_limit(limit));
     for expected in [1, 1, 1] {
@@ -317,7 +322,7 @@ async fn a_limit_of_get_is_one_of_head_as_well() {
 }
 
 #[tokio::test]
-async fn whoever_is_refused_by_several_limits_reads_of_the_one_that_binds() {
+async fn a_refusal_by_several_limits_reports_the_binding_one() {
     let minute = RateLimit::new("minute", Quota::per_minute(1), Key::global());
     let hour = RateLimit::new("hour", Quota::per_hour(1), Key::global());
     let page = tower_waiting_room::respond::Page::template("{{ reason }}").unwrap();
@@ -330,7 +335,7 @@ async fn whoever_is_refused_by_several_limits_reads_of_the_one_that_binds() {
 }
 
 #[test]
-fn a_change_may_look_at_the_limits_that_it_changes() {
+fn a_change_may_read_the_limits_that_it_changes() {
     let house = House::new(limits().rate_limit(ten()));
     let (done, is_done) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
@@ -346,7 +351,7 @@ fn a_change_may_look_at_the_limits_that_it_changes() {
 }
 
 #[test]
-fn two_changes_at_a_time_are_made_one_after_the_other() {
+fn concurrent_changes_are_made_one_after_the_other() {
     let house = House::new(limits().rate_limit(ten()));
     let handle = house.handle();
     let add = |name: &'static str| {
@@ -372,7 +377,7 @@ fn two_changes_at_a_time_are_made_one_after_the_other() {
 }
 
 #[tokio::test]
-async fn what_the_application_says_about_limits_stays() {
+async fn limit_headers_of_the_application_are_kept() {
     let house = House::new(limits().rate_limit(ten()).rate_headers(RateHeaders::Combined));
     let request = Request::get("/")
         .header("x-app-x-ratelimit-remaining", "3")
@@ -384,7 +389,7 @@ async fn what_the_application_says_about_limits_stays() {
 }
 
 #[tokio::test]
-async fn no_headers_are_sent_where_none_are_wanted_but_when_to_come_back() {
+async fn without_a_profile_only_retry_after_is_sent() {
     let house = House::new(limits().rate_limit(ten()).rate_headers(RateHeaders::None));
     let seen = get(&house, "192.0.2.1").await;
     assert!(seen.headers.keys().all(|name| !name.as_str().contains("ratelimit")));
@@ -393,7 +398,7 @@ async fn no_headers_are_sent_where_none_are_wanted_but_when_to_come_back() {
 }
 
 #[tokio::test]
-async fn a_log_that_counts_refusals_keeps_out_who_does_not_stop() {
+async fn a_log_that_counts_refusals_keeps_persistent_clients_out() {
     let strict =
         RateLimit::per_ip(Quota::per_minute(2)).algorithm(Algorithm::SlidingLog(Refusals::Count));
     let house = House::new(limits().rate_limit(strict));
@@ -407,7 +412,7 @@ async fn a_log_that_counts_refusals_keeps_out_who_does_not_stop() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_layer_in_shadow_mode_refuses_and_holds_nobody() {
+async fn a_layer_in_shadow_mode_refuses_and_holds_no_request() {
     let queue = RateLimit::new("queue", Quota::per_minute(3), Key::address())
         .algorithm(Algorithm::LeakyQueue);
     for limit in [RateLimit::per_ip(Quota::per_minute(1)), queue] {
@@ -422,7 +427,7 @@ async fn a_layer_in_shadow_mode_refuses_and_holds_nobody() {
 }
 
 #[test]
-fn a_limit_that_cannot_be_kept_is_refused_at_the_start() {
+fn an_impossible_limit_is_refused_at_startup() {
     let named = |name: String| RateLimit::new(name, Quota::per_minute(1), Key::address());
     for (limit, message) in [
         (ten().max_keys(0), "max_keys is 0, expected at least 1"),
@@ -468,7 +473,7 @@ fn copied(pass: &str, turn: u8) -> [http::request::Builder; 3] {
 }
 
 #[tokio::test]
-async fn a_copied_pass_has_one_limit_wherever_it_comes_from_and_however_it_is_sent() {
+async fn all_copies_of_a_pass_share_one_limit() {
     let limit = RateLimit::new("visitor", Quota::per_hour(5), Key::visitor());
     let house = House::new(crate::support::config().rate_limit(limit));
     let first = house.send(from("192.0.2.1", Request::get("/"))).await;

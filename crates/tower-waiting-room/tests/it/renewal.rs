@@ -25,7 +25,7 @@ use waiting_room_core::{Pass, Store, Ticket, Verdict, VisitorId, room::Renewal};
 use crate::support::{House, Visitor, config, key, on_store};
 
 #[tokio::test]
-async fn a_visitor_who_comes_back_in_time_stays_in_for_ever() {
+async fn a_visitor_that_returns_in_time_stays_inside_forever() {
     let house = House::new(config());
     let mut ann = Visitor::default();
     ann.get(&house).await;
@@ -49,7 +49,7 @@ async fn a_young_pass_is_not_renewed_and_an_older_one_is() {
 }
 
 #[tokio::test]
-async fn a_session_that_is_made_longer_puts_out_no_visitor() {
+async fn a_longer_session_length_ends_no_session() {
     let house = House::new(config());
     let mut ann = Visitor::default();
     ann.get(&house).await;
@@ -65,7 +65,7 @@ async fn a_session_that_is_made_longer_puts_out_no_visitor() {
 }
 
 #[tokio::test]
-async fn a_pass_is_due_so_early_that_the_next_renewal_has_time_for_its_way() {
+async fn a_pass_is_due_early_enough_for_a_round_trip() {
     let house = House::new(config());
     let mut ann = Visitor::default();
     ann.get(&house).await;
@@ -76,7 +76,7 @@ async fn a_pass_is_due_so_early_that_the_next_renewal_has_time_for_its_way() {
 }
 
 #[tokio::test]
-async fn a_pass_of_a_rotated_key_is_accepted_and_sealed_anew() {
+async fn a_pass_of_a_rotated_key_is_accepted_and_resealed() {
     let house = House::new(config());
     let mut ann = Visitor::default();
     ann.get(&house).await;
@@ -172,7 +172,9 @@ async fn aged(mood: Mood, age: Duration) -> (WaitingRoomLayer, Moody, String) {
     let config = config().total_active_users(9).build().unwrap();
     let inner =
         MemoryStore::with_clock(config.room().unwrap().clone(), house.clock.clone()).unwrap();
-    let (clock, calls, renewals) = (house.clock.clone(), Arc::default(), Arc::default());
+    let clock = house.clock.clone();
+    let calls = Arc::default();
+    let renewals = Arc::default();
     let store = Moody { inner, clock, mood, calls, renewals };
     let layer = on_store(config, store.clone(), StoreFailure::Wait);
     (layer, store, ann.cookie.unwrap())
@@ -190,7 +192,8 @@ async fn fifty_parallel_requests_with_one_stale_pass_make_one_renewal() {
         Ok::<_, Infallible>(Response::new(String::new()))
     });
     let calls = (0..50).map(|_| {
-        let (service, request) = (layer.layer(app), request(&cookie));
+        let service = layer.layer(app);
+        let request = request(&cookie);
         tokio::spawn(async move { service.oneshot(request).await.unwrap() })
     });
     let mut fresh = 0;
@@ -219,7 +222,7 @@ async fn a_store_that_hangs_or_fails_costs_a_visitor_a_bounded_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_response_waits_for_the_renewal_of_a_pass_that_is_due() {
+async fn a_response_waits_for_the_renewal_of_a_due_pass() {
     for age in [10, 40, 89] {
         let (layer, store, cookie) = aged(Mood::Ponder(60), Duration::from_secs(age)).await;
         let asked = Instant::now();
@@ -233,7 +236,7 @@ async fn a_response_waits_for_the_renewal_of_a_pass_that_is_due() {
 /// The visitor of such a pass was away for longer than a session, so it may have to enter again. But
 /// it must not be served by a session that is over: its next request would be sent to the line.
 #[tokio::test(start_paused = true)]
-async fn a_pass_that_expires_on_the_way_to_the_store_leads_to_no_page_without_a_session() {
+async fn a_pass_that_expires_during_its_renewal_serves_no_sessionless_page() {
     let (layer, store, cookie) = aged(Mood::Ponder(20), Duration::from_millis(89_999)).await;
     let served = layer.layer(service_fn(page)).oneshot(request(&cookie)).await.unwrap();
     assert_eq!((served.status(), store.calls.load(Ordering::Relaxed)), (StatusCode::OK, 2));
@@ -246,7 +249,7 @@ async fn a_pass_that_expires_on_the_way_to_the_store_leads_to_no_page_without_a_
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pass_that_is_about_to_expire_is_good_without_the_store() {
+async fn a_pass_that_is_about_to_expire_is_valid_without_the_store() {
     let (layer, store, cookie) = aged(Mood::Fail, Duration::from_millis(89_999)).await;
     let served = layer.layer(service_fn(page)).oneshot(request(&cookie)).await.unwrap();
     assert_eq!(served.status(), StatusCode::OK);
@@ -270,7 +273,7 @@ async fn a_pass_is_renewed_while_the_application_is_not_ready() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_renewal_that_no_response_could_wait_for_serves_the_next_request() {
+async fn a_renewal_that_missed_its_response_serves_the_next_request() {
     let (layer, store, cookie) = stale(Mood::Ponder(300)).await;
     let at_once = layer.layer(service_fn(page)).oneshot(request(&cookie)).await.unwrap();
     assert!(!at_once.headers().contains_key("set-cookie"));
@@ -293,7 +296,7 @@ async fn unheard_of(rules: WaitingRoomConfigBuilder) -> (House, Visitor) {
 }
 
 #[tokio::test]
-async fn a_pass_that_ran_out_goes_on_with_the_session_that_its_store_has_prolonged() {
+async fn an_expired_pass_continues_the_session_that_its_store_extended() {
     let (house, mut ann) = unheard_of(config()).await;
     house.advance(79);
     let seen = ann.get(&house).await;
@@ -307,7 +310,7 @@ async fn a_pass_that_ran_out_goes_on_with_the_session_that_its_store_has_prolong
 }
 
 #[tokio::test]
-async fn a_pass_that_ran_out_with_its_session_is_that_of_a_newcomer() {
+async fn an_expired_pass_of_an_ended_session_is_that_of_a_newcomer() {
     let (house, mut ann) = unheard_of(config()).await;
     house.advance(90);
     assert_eq!(Visitor::default().get(&house).await.reason, "admitted:slot");
@@ -315,7 +318,7 @@ async fn a_pass_that_ran_out_with_its_session_is_that_of_a_newcomer() {
 }
 
 #[tokio::test]
-async fn a_session_that_was_ended_does_not_go_on_by_a_pass_that_ran_out() {
+async fn an_ended_session_does_not_continue_with_an_expired_pass() {
     let (house, mut ann) = unheard_of(config()).await;
     let mut copy = Visitor { cookie: ann.cookie.clone() };
     let end = Request::get("/").header("x-end", "1");
@@ -326,7 +329,7 @@ async fn a_session_that_was_ended_does_not_go_on_by_a_pass_that_ran_out() {
 }
 
 #[tokio::test]
-async fn a_session_of_a_fixed_length_ends_with_its_pass() {
+async fn a_fixed_session_ends_with_its_pass() {
     let fixed = || config().session_renewal(SessionRenewal::Fixed);
     let house = House::new(fixed());
     let seen = Visitor::default().get(&house).await;

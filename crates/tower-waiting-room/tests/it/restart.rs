@@ -5,7 +5,7 @@ use tower_waiting_room::{config::Enforcement, room::Recovery};
 use crate::support::{House, Visitor, config};
 
 #[tokio::test]
-async fn passes_go_on_and_are_counted_again_when_they_are_seen() {
+async fn passes_stay_valid_and_are_counted_again_when_seen() {
     let house = House::new(config());
     let mut ann = Visitor::default();
     ann.get(&house).await;
@@ -39,7 +39,7 @@ async fn places_are_kept_in_the_order_of_arrival() {
 }
 
 #[tokio::test]
-async fn a_clock_that_is_set_back_over_a_restart_voids_no_pass_and_no_place() {
+async fn a_clock_set_back_over_a_restart_voids_no_pass_and_no_place() {
     let house = House::new(config());
     let (mut ann, mut bob, mut cat) = Default::default();
     Visitor::get(&mut ann, &house).await;
@@ -62,7 +62,7 @@ async fn a_clock_that_is_set_back_over_a_restart_voids_no_pass_and_no_place() {
 }
 
 #[tokio::test]
-async fn a_clock_that_is_set_back_by_more_than_five_minutes_voids_what_was_issued() {
+async fn a_clock_set_back_by_more_than_five_minutes_voids_issued_tokens() {
     let house = House::new(config());
     let mut ann = Visitor::default();
     ann.get(&house).await;
@@ -71,7 +71,7 @@ async fn a_clock_that_is_set_back_by_more_than_five_minutes_voids_what_was_issue
 }
 
 #[tokio::test]
-async fn on_hold_nobody_new_is_let_in_before_the_old_passes_are_void() {
+async fn on_hold_no_newcomer_is_admitted_before_the_old_passes_are_void() {
     let house = House::new(config());
     let mut silent = Visitor::default();
     silent.get(&house).await;
@@ -85,7 +85,7 @@ async fn on_hold_nobody_new_is_let_in_before_the_old_passes_are_void() {
 }
 
 #[tokio::test]
-async fn shadow_mode_survives_as_well() {
+async fn shadow_mode_survives_a_restart() {
     let house = House::new(config().enforcement(Enforcement::Shadow));
     let mut ann = Visitor::default();
     ann.get(&house).await;

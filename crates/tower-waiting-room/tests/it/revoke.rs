@@ -20,7 +20,7 @@ const WAYS: [(&str, &str); 4] = [
 ];
 
 #[tokio::test]
-async fn the_slot_is_free_when_the_response_is_there() {
+async fn the_slot_is_free_when_the_response_arrives() {
     for (name, value) in WAYS {
         let house = House::new(config());
         let mut ann = Visitor::default();
@@ -99,7 +99,7 @@ async fn a_parallel_request_with_the_old_ticket_does_not_undo_the_end() {
 }
 
 #[tokio::test]
-async fn an_end_without_a_response_frees_the_slot_for_who_asks_next() {
+async fn an_end_without_a_response_frees_the_slot_for_the_next_request() {
     let house = House::new(config());
     let mut ann = Visitor::default();
     ann.get(&house).await;
@@ -129,7 +129,7 @@ fn asks_and_leaves(house: &House, request: Request<String>) {
 }
 
 #[tokio::test]
-async fn a_newcomer_who_leaves_before_the_first_answer_keeps_no_slot() {
+async fn a_newcomer_that_disconnects_before_the_first_answer_keeps_no_slot() {
     let house = House::new(config().total_active_users(3));
     for _ in 0..50 {
         asks_and_leaves(&house, Request::new(String::new()));
@@ -147,7 +147,7 @@ async fn a_newcomer_who_leaves_before_the_first_answer_keeps_no_slot() {
 }
 
 #[tokio::test]
-async fn a_visitor_with_an_old_pass_who_leaves_before_the_first_answer_keeps_no_slot() {
+async fn an_old_pass_that_disconnects_before_the_first_answer_keeps_no_slot() {
     let house = House::new(config());
     let mut ann = Visitor::default();
     ann.get(&house).await;
@@ -174,7 +174,7 @@ fn two_nodes(renewal: SessionRenewal) -> [House; 2] {
 }
 
 #[tokio::test]
-async fn a_revoked_pass_is_worth_nothing_on_other_nodes_after_an_eighth_of_the_session() {
+async fn a_revoked_pass_is_void_on_other_nodes_after_an_eighth_of_the_session() {
     for renewal in [SessionRenewal::Fixed, SessionRenewal::Sliding] {
         let [here, there] = two_nodes(renewal);
         let mut ann = Visitor::default();
@@ -197,7 +197,7 @@ async fn a_revoked_pass_is_worth_nothing_on_other_nodes_after_an_eighth_of_the_s
 }
 
 #[tokio::test]
-async fn a_fixed_session_is_asked_about_and_not_prolonged() {
+async fn a_fixed_session_is_checked_and_not_extended() {
     let [here, there] = two_nodes(SessionRenewal::Fixed);
     let mut ann = Visitor::default();
     ann.get(&here).await;

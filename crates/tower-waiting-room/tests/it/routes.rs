@@ -90,7 +90,8 @@ async fn each_room_counts_its_own_visitors_and_sets_its_own_cookie() {
 #[tokio::test]
 async fn a_pass_of_one_room_does_not_open_another() {
     let rooms = shop_and_sale();
-    let (mut ann, mut eve) = (Client::default(), Client::default());
+    let mut ann = Client::default();
+    let mut eve = Client::default();
     assert_eq!(ann.get(&rooms, "/shop").await.1, "admitted:slot");
     assert_eq!(eve.get(&rooms, "/shop/sale/").await.1, "admitted:slot");
     // The pass of the sale is sent under the name of the cookie of the shop.
@@ -101,7 +102,8 @@ async fn a_pass_of_one_room_does_not_open_another() {
 #[tokio::test]
 async fn a_pass_does_not_open_another_room_through_an_ambiguous_path() {
     let rooms = shop_and_sale();
-    let (mut ann, mut eve) = (Client::default(), Client::default());
+    let mut ann = Client::default();
+    let mut eve = Client::default();
     assert_eq!(ann.get(&rooms, "/shop").await.1, "admitted:slot");
     assert_eq!(eve.get(&rooms, "/shop/sale/").await.1, "admitted:slot");
     for path in ["/shop/sale/../checkout", "/shop/sale/..%2fcheckout", "/shop/sale/%252e%252e/x"] {
@@ -139,7 +141,7 @@ async fn a_room_in_shadow_mode_does_not_open_a_room_that_is_not() {
 }
 
 #[tokio::test]
-async fn a_request_of_no_room_is_forwarded_untouched() {
+async fn a_request_of_no_room_is_forwarded_unchanged() {
     let rooms = shop_and_sale();
     let mut ann = Client::default();
     for path in ["/", "/assets/shop", "http://other.example/x"] {
@@ -194,7 +196,7 @@ async fn rooms_without_visitors_may_have_only_limits() {
 }
 
 #[test]
-fn what_contradicts_is_refused_with_both_names() {
+fn contradictory_rooms_are_refused_with_both_names() {
     let error = |rooms: Result<WaitingRooms, ConfigError>| rooms.unwrap_err().to_string();
     let one = || WaitingRooms::builder().room([Route::path("/shop/")], layer(room("shop")));
     assert_eq!(

@@ -85,7 +85,7 @@ descriptors:
 ";
 
 #[tokio::test]
-async fn a_rule_is_about_each_value_or_about_the_one_it_names() {
+async fn a_rule_applies_to_each_value_or_to_the_one_it_names() {
     let rules = Rules::new(PLANS);
     let house = House::new(rules.config());
     assert_eq!(allowed(&house, "free", 9).await, 2);
@@ -98,7 +98,7 @@ async fn a_rule_is_about_each_value_or_about_the_one_it_names() {
 }
 
 #[tokio::test]
-async fn a_file_that_changes_is_in_force_at_once_and_forgets_nobody_whose_rule_stays() {
+async fn a_changed_file_applies_at_once_and_keeps_the_keys_of_unchanged_rules() {
     let rules = Rules::new(PLANS);
     let house = House::new(rules.config());
     assert_eq!(allowed(&house, "free", 2).await, 2);
@@ -120,7 +120,7 @@ async fn a_file_that_changes_is_in_force_at_once_and_forgets_nobody_whose_rule_s
 }
 
 #[tokio::test]
-async fn a_file_that_had_a_name_in_common_with_code_is_in_force_once_the_name_is_free() {
+async fn a_file_with_a_name_used_in_code_applies_once_the_name_is_free() {
     let rules = Rules::new(PLANS);
     let taken = RateLimit::global(Quota::per_minute(100));
     let house = House::new(rules.config().rate_limit(taken));
@@ -135,13 +135,14 @@ async fn a_file_that_had_a_name_in_common_with_code_is_in_force_once_the_name_is
 }
 
 #[tokio::test]
-async fn a_file_that_is_wrong_at_the_start_is_an_error_with_its_line() {
+async fn an_invalid_file_at_startup_is_an_error_with_its_line() {
     let rules = Rules::new(
         "domain: api\ndescriptors:\n  - { key: plan, rate_limit: { requests_per_unit: 5, unit: year } }\n",
     );
     let error = rules.config().build().unwrap_err();
     assert_eq!(error.field(), "rate_limits_file");
-    let (given, place) = (error.given(), "limits.yaml:3:60: descriptors[0].rate_limit.unit is");
+    let given = error.given();
+    let place = "limits.yaml:3:60: descriptors[0].rate_limit.unit is";
     assert!(given.contains(place) && given.ends_with("\"year\""), "{error}");
     assert!(error.expected().starts_with("second, minute"), "{error}");
 
@@ -192,7 +193,7 @@ fn the_keys_of_all_rules_together_are_bounded() {
 /// With tables of the default size, a thousand rules would take two gigabytes, and exceed the limit
 /// on keys.
 #[tokio::test]
-async fn a_rule_about_named_values_alone_remembers_one_key() {
+async fn a_rule_with_named_values_only_remembers_one_key() {
     let rule = |n| {
         let limit = "rate_limit: { unit: minute, requests_per_unit: 1 }";
         format!("  - {{ key: plan, value: p{n}, {limit} }}\n")
@@ -205,7 +206,7 @@ async fn a_rule_about_named_values_alone_remembers_one_key() {
 }
 
 #[tokio::test]
-async fn a_file_and_code_are_in_force_together_under_different_names() {
+async fn rules_of_a_file_and_of_code_apply_together() {
     let rules = Rules::new(PLANS);
     let house = House::new(rules.config().rate_limit(RateLimit::global(Quota::per_minute(5))));
     assert_eq!(allowed(&house, "free", 9).await + allowed(&house, "gold", 9).await, 5);

@@ -26,7 +26,12 @@ fn layer(config: WaitingRoomConfigBuilder) -> WaitingRoomLayer {
 }
 
 fn codes(layer: &WaitingRoomLayer) -> Vec<&'static str> {
-    layer.handle().misconfigurations().iter().map(|it| it.code()).collect()
+    layer
+        .handle()
+        .misconfigurations()
+        .iter()
+        .map(|misconfiguration| misconfiguration.code())
+        .collect()
 }
 
 #[test]

@@ -31,7 +31,7 @@ async fn get(house: &House) -> Seen {
 }
 
 #[tokio::test]
-async fn a_soft_limit_that_cannot_tell_whose_a_request_is_refuses_nobody() {
+async fn a_soft_limit_without_its_key_refuses_no_request() {
     for over in [OverLimit::Shadow, OverLimit::Mark] {
         let limit = RateLimit::per_ip(Quota::per_minute(10)).over_limit(over);
         let house = House::new(limits().rate_limit(limit));
@@ -58,14 +58,15 @@ async fn a_soft_limit_is_adjustable_too() {
 }
 
 #[tokio::test]
-async fn a_layer_within_another_leaves_it_its_charges_and_marks() {
+async fn an_inner_layer_keeps_the_charges_and_marks_of_the_outer_one() {
     let layer = |name: &'static str| {
         let hard = RateLimit::new(name, Quota::per_minute(10), Key::address()).adjustable();
         let soft = RateLimit::new(format!("{name}-soft"), Quota::per_minute(0), Key::address());
         let config = limits().rate_limit(hard).rate_limit(soft.over_limit(OverLimit::Mark));
         WaitingRoomLayer::new(config.build().unwrap())
     };
-    let (outer, inner) = (layer("outer"), layer("inner"));
+    let outer = layer("outer");
+    let inner = layer("inner");
     let marks = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&marks);
     let app = service_fn(move |request: Request<String>| {
@@ -84,7 +85,7 @@ async fn a_layer_within_another_leaves_it_its_charges_and_marks() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_layer_in_shadow_mode_says_what_it_would_have_said() {
+async fn a_layer_in_shadow_mode_reports_its_hypothetical_answer() {
     for enforcement in [Enforcement::Enforce, Enforcement::Shadow] {
         let queue = RateLimit::new("queue", Quota::per_second(1).burst(10), Key::global())
             .algorithm(Algorithm::LeakyQueue);
@@ -103,7 +104,7 @@ async fn a_layer_in_shadow_mode_says_what_it_would_have_said() {
 }
 
 #[tokio::test]
-async fn a_room_in_shadow_mode_keeps_what_the_limits_have_said() {
+async fn a_room_in_shadow_mode_keeps_the_report_of_the_limits() {
     let house = House::new(
         crate::support::config()
             .rate_limit(RateLimit::per_ip(Quota::per_minute(10)))

@@ -37,7 +37,7 @@ impl Visit for Told {
 }
 
 #[test]
-fn a_span_with_a_field_for_the_reason_is_told_it() {
+fn the_reason_is_recorded_in_a_span_with_its_field() {
     let limit = RateLimit::new("all", Quota::per_minute(1), Key::global());
     let house = House::new(WaitingRoomConfig::builder("api").rate_limit(limit));
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

@@ -134,7 +134,7 @@ async fn a_link_expires_when_a_place_without_its_visitor_would() {
 }
 
 #[tokio::test]
-async fn a_link_that_this_room_did_not_seal_gives_nothing() {
+async fn a_link_that_this_room_did_not_seal_is_void() {
     let (house, _, mut ann, _) = line(transferable()).await;
     let token = link(&house, &mut ann).await;
     let mut forged = token.clone().into_bytes();
@@ -173,7 +173,7 @@ async fn only_a_visitor_with_a_place_gets_a_link() {
 }
 
 #[tokio::test]
-async fn a_link_of_a_visitor_who_has_left_begins_at_the_back() {
+async fn a_link_of_a_departed_visitor_begins_at_the_back() {
     let (house, _, mut ann, mut ben) = line(transferable()).await;
     let token = link(&house, &mut ann).await;
     let leave = Request::post("/leave").header("host", "shop.example");
@@ -222,10 +222,11 @@ async fn a_page_of_another_origin_neither_gets_a_link_nor_gives_one() {
 }
 
 #[tokio::test]
-async fn links_of_one_place_are_made_and_used_only_so_often() {
+async fn links_of_one_place_are_rate_limited() {
     let (house, _, mut ann, _) = line(transferable()).await;
     let token = link(&house, &mut ann).await;
-    let (mut made, mut used) = (Vec::new(), Vec::new());
+    let mut made = Vec::new();
+    let mut used = Vec::new();
     for _ in 0..100 {
         made.push(ann.clone().send(&house, asking()).await.reason);
     }
@@ -238,7 +239,7 @@ async fn links_of_one_place_are_made_and_used_only_so_often() {
 }
 
 #[tokio::test]
-async fn requests_with_no_valid_link_are_answered_only_so_often_too() {
+async fn requests_without_a_valid_link_are_rate_limited_too() {
     let (house, ..) = line(transferable()).await;
     let mut newcomer = Visitor::default();
     newcomer.get(&house).await;

@@ -9,9 +9,10 @@ use tower_waiting_room::{KeyRing, WaitingRoomConfig, WaitingRoomLayer, config::E
 use crate::support::{House, INSIDE, Visitor, config, key};
 
 #[tokio::test]
-async fn a_visitor_gets_in_stays_in_and_leaves_the_slot_to_the_next() {
+async fn a_visitor_enters_stays_and_leaves_the_slot_to_the_next() {
     let house = House::new(config());
-    let (mut ann, mut bob) = (Visitor::default(), Visitor::default());
+    let mut ann = Visitor::default();
+    let mut bob = Visitor::default();
 
     let first = ann.get(&house).await;
     assert!(first.is_inside());
@@ -31,7 +32,8 @@ async fn a_visitor_gets_in_stays_in_and_leaves_the_slot_to_the_next() {
 #[tokio::test]
 async fn a_ticket_shown_too_early_is_answered_from_the_ticket_alone() {
     let house = House::new(config());
-    let (mut ann, mut bob) = (Visitor::default(), Visitor::default());
+    let mut ann = Visitor::default();
+    let mut bob = Visitor::default();
     ann.get(&house).await;
     let placed = bob.queue(&house).await;
     let ticket = bob.cookie.clone();
@@ -132,7 +134,8 @@ async fn a_grpc_client_gets_its_token_by_header_and_no_cookie() {
 #[tokio::test]
 async fn the_waiting_pages_script_is_answered_and_never_forwarded() {
     let house = House::new(config());
-    let (mut ann, mut bob) = (Visitor::default(), Visitor::default());
+    let mut ann = Visitor::default();
+    let mut bob = Visitor::default();
     ann.get(&house).await;
     let poll = || Request::get("/").header("waiting-room-poll", "1");
     let waiting = bob.send(&house, poll()).await;
@@ -146,9 +149,10 @@ async fn the_waiting_pages_script_is_answered_and_never_forwarded() {
 }
 
 #[tokio::test]
-async fn in_shadow_mode_everybody_is_forwarded_and_the_verdicts_are_told() {
+async fn in_shadow_mode_every_request_is_forwarded_with_its_verdict() {
     let house = House::new(config().enforcement(Enforcement::Shadow));
-    let (mut ann, mut bob) = (Visitor::default(), Visitor::default());
+    let mut ann = Visitor::default();
+    let mut bob = Visitor::default();
     assert_eq!(ann.get(&house).await.reason, "admitted:slot");
     let would_wait = bob.get(&house).await;
     assert!(would_wait.is_inside());

@@ -116,7 +116,7 @@ fn share(nodes: u32) -> RateStoreFailure {
 }
 
 #[tokio::test]
-async fn a_limit_that_admits_lets_everybody_through_uncounted() {
+async fn a_limit_that_fails_open_forwards_all_requests_uncounted() {
     let store = Flaky::new();
     let house = house(limits(&store, RateStoreFailure::Admit));
     store.set_away(true);
@@ -130,7 +130,7 @@ async fn a_limit_that_admits_lets_everybody_through_uncounted() {
 }
 
 #[tokio::test]
-async fn a_limit_that_refuses_answers_with_503_and_when_to_come_back() {
+async fn a_limit_that_fails_closed_answers_503_with_a_retry_time() {
     let store = Flaky::new();
     let house = house(limits(&store, RateStoreFailure::Refuse));
     store.set_away(true);
@@ -147,7 +147,7 @@ async fn a_limit_that_refuses_answers_with_503_and_when_to_come_back() {
 }
 
 #[tokio::test]
-async fn a_limit_that_is_shared_out_keeps_each_node_to_its_part() {
+async fn a_limit_that_is_shared_out_keeps_each_node_to_its_share() {
     let store = Flaky::new();
     let house = house(limits(&store, share(4)));
     store.set_away(true);
@@ -166,7 +166,7 @@ async fn a_limit_that_is_shared_out_keeps_each_node_to_its_part() {
 }
 
 #[tokio::test]
-async fn a_store_that_is_asked_too_much_lifts_no_limit_whatever_the_policy() {
+async fn an_overloaded_store_lifts_no_limit_under_any_policy() {
     for on_failure in [RateStoreFailure::Admit, share(1), RateStoreFailure::Refuse] {
         let store = Flaky::new();
         let house = house(limits(&store, on_failure));
@@ -184,7 +184,7 @@ async fn a_store_that_is_asked_too_much_lifts_no_limit_whatever_the_policy() {
 }
 
 #[tokio::test]
-async fn limits_that_only_watch_hold_no_request_up_while_their_store_is_asked_too_much() {
+async fn shadow_limits_delay_no_request_while_their_store_is_overloaded() {
     let store = Flaky::new();
     let soft = RateLimit::global(Quota::per_minute(1)).over_limit(OverLimit::Mark);
     let config = WaitingRoomConfig::builder("api").rate_limit(soft);
@@ -209,7 +209,7 @@ fn each_mode_is_counted_by_its_name() {
 }
 
 #[tokio::test]
-async fn a_soft_limit_without_its_store_refuses_nobody_but_by_the_policy() {
+async fn a_soft_limit_without_its_store_refuses_by_its_policy_only() {
     for (on_failure, expected) in
         [(RateStoreFailure::Admit, true), (share(1), true), (RateStoreFailure::Refuse, false)]
     {
@@ -228,7 +228,7 @@ async fn a_soft_limit_without_its_store_refuses_nobody_but_by_the_policy() {
 }
 
 #[tokio::test]
-async fn in_shadow_mode_nobody_is_refused_for_want_of_a_store() {
+async fn in_shadow_mode_a_missing_store_refuses_no_request() {
     let store = Flaky::new();
     let shadow = limits(&store, RateStoreFailure::Refuse).enforcement(Enforcement::Shadow);
     let house = house(shadow);
@@ -237,7 +237,7 @@ async fn in_shadow_mode_nobody_is_refused_for_want_of_a_store() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_given_back_stays_charged() {
+async fn a_charge_that_cannot_be_given_back_stays() {
     let store = Flaky::new();
     let limit = RateLimit::per_ip(Quota::per_minute(10)).cost(5).adjustable();
     let house = house(
@@ -256,7 +256,7 @@ async fn what_cannot_be_given_back_stays_charged() {
 }
 
 #[tokio::test]
-async fn a_config_from_a_file_is_given_its_store_by_the_builder() {
+async fn a_config_from_a_file_gets_its_store_from_the_builder() {
     let store = Flaky::new();
     let file = serde_json::json!({
         "name": "api", "total_active_users": 1,
@@ -278,7 +278,7 @@ async fn a_config_from_a_file_is_given_its_store_by_the_builder() {
 }
 
 #[test]
-fn a_share_that_cannot_be_kept_is_refused_when_the_config_is_built() {
+fn an_impossible_share_is_refused_when_the_config_is_built() {
     let store = Flaky::new();
     let years = Quota::new(19, Quota::MAX_WINDOW).burst(1_800);
     let config = |nodes| {

@@ -89,14 +89,16 @@ fn decide(asks: &[ChargeRequest], limiters: &[Limiter], now: Timestamp) -> Vec<C
         LimiterCharge::new(limiter, ask.key, ask.tier, ask.cost)
     };
     let of = |is_soft| {
-        let mine = move |it: &(&ChargeRequest, _)| it.0.is_soft == is_soft;
+        let mine = move |pair: &(&ChargeRequest, _)| pair.0.is_soft == is_soft;
         asks.iter().zip(limiters).filter(mine).map(twin).collect::<Vec<_>>()
     };
-    let (mut hard, mut soft) = (of(false), of(true));
+    let mut hard = of(false);
+    let mut soft = of(true);
     if charge_all(&mut hard, now) {
         soft.iter_mut().for_each(|ask| _ = charge_all(slice::from_mut(ask), now));
     }
-    let (mut hard, mut soft) = (hard.iter(), soft.iter());
+    let mut hard = hard.iter();
+    let mut soft = soft.iter();
     let said = |ask: &ChargeRequest| if ask.is_soft { soft.next() } else { hard.next() }.unwrap();
     let reply = |said: &LimiterCharge<'_>| match said.decision() {
         Some(decision) => ChargeReply::new(decision.describe(), said.charge()),

@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_wrk_says_is_read() {
+    fn the_output_of_wrk_is_parsed() {
         let said = "Running 1s test @ http://127.0.0.1:8080/\n  1 threads and 32 connections\n\
             Thread Stats   Avg      Stdev     Max   +/- Stdev\n    \
             Latency   263.47us  122.52us   3.86ms   92.62%\n    \

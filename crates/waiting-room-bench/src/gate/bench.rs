@@ -163,12 +163,12 @@ mod tests {
     }
 
     #[test]
-    fn a_permit_that_nobody_else_wants_allocates_nothing() {
+    fn an_uncontended_permit_allocates_nothing() {
         assert!(PERMITS.cases()[..2].iter().all(|case| case.allocations() == 0));
     }
 
     #[test]
-    fn a_gate_allocates_five_times_at_most_more_than_a_layer_that_decides() {
+    fn a_gate_allocates_at_most_five_times_more_than_a_deciding_layer() {
         let more = more(ADMITTED, OURS, DECIDES);
         assert!(more <= 5, "{more}");
     }

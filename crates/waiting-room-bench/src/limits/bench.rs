@@ -165,8 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_allocates_twice_at_most_more_than_a_layer_that_forwards_and_its_headers_four_times()
-    {
+    fn a_limit_allocates_at_most_twice_and_its_headers_four_times() {
         let more = |name| more(ADMITTED, name, "+ a layer that forwards");
         let none = more("+ ours, a limit by IP, no headers");
         let all = more("+ ours, a limit by IP, all headers");
@@ -174,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_allocates_ten_times_at_most_more_than_a_bare_one() {
+    fn a_refusal_allocates_at_most_ten_times_more_than_a_bare_one() {
         let floor = "a layer answering 429, no body (the floor)";
         let more = more(REFUSED, "ours, all headers and a problem document", floor);
         assert!(more <= 10, "{more}");

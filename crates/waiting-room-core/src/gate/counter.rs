@@ -202,7 +202,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_numbers_of_a_word_are_those_put_in(
+        fn the_fields_of_a_word_round_trip(
             in_flight in 0..=Counts::MAX_IN_FLIGHT,
             limit in 0..=Counts::MAX_IN_FLIGHT,
             has_queue: bool,
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_enters_past_the_limit_or_past_those_who_wait() {
+    fn no_request_enters_past_the_limit_or_past_the_queue() {
         let counter = Counter::new(2);
         assert_eq!([(); 3].map(|()| counter.enter()), [Some(1), Some(2), None]);
         set(&counter, |counts| counts.has_queue = true);
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn one_over_a_lowered_limit_leaves_without_a_word() {
+    fn a_release_above_a_lowered_limit_hands_no_permit_on() {
         let counter = Counter::new(2);
         assert_eq!([(); 2].map(|()| counter.enter()), [Some(1), Some(2)]);
         set(&counter, |counts| (counts.limit, counts.has_queue) = (1, true));

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_shed_in_the_queue_is_told_when_to_come_back_and_who_timed_out_is_not() {
+    fn a_shed_request_gets_a_retry_time_and_a_timed_out_one_does_not() {
         let clock = ManualClock::new(Timestamp::from_secs(1_000));
         let delay = Discipline::ControlledDelay { target: TARGET, interval: INTERVAL };
         let rules = GateRules::new(1).max_wait(5 * INTERVAL).discipline(delay);

@@ -143,8 +143,9 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_is_that_of_the_time_in_which_somebody_waits() {
-        let (mut rate, mut now) = (ServiceRate::new(), Timestamp::from_secs(1_000));
+    fn the_rate_is_measured_only_while_requests_wait() {
+        let mut rate = ServiceRate::new();
+        let mut now = Timestamp::from_secs(1_000);
         assert_eq!(rate.per_second(), None);
         for _ in 0..50 {
             // An hour without a queue is followed by 200 ms with a queue.
@@ -157,7 +158,8 @@ mod tests {
 
     #[test]
     fn a_change_of_the_rate_is_known_after_some_ten_seconds() {
-        let (mut rate, mut now) = (ServiceRate::new(), Timestamp::from_secs(1_000));
+        let mut rate = ServiceRate::new();
+        let mut now = Timestamp::from_secs(1_000);
         rate.resume(now);
         (0..10_000).for_each(|_| rate.served(after(&mut now, 10)));
         (0..200).for_each(|_| rate.served(after(&mut now, 100)));
@@ -166,8 +168,9 @@ mod tests {
     }
 
     #[test]
-    fn sixteen_releases_count_however_often_somebody_leaves_in_between() {
-        let (mut rate, mut now) = (ServiceRate::new(), Timestamp::from_secs(1_000));
+    fn sixteen_releases_count_despite_waiters_that_leave_in_between() {
+        let mut rate = ServiceRate::new();
+        let mut now = Timestamp::from_secs(1_000);
         rate.resume(now);
         for _ in 0..16 {
             (0..1_000).for_each(|_| rate.waited(after(&mut now, 20)));
@@ -179,7 +182,8 @@ mod tests {
 
     #[test]
     fn an_hour_without_a_release_is_forgotten_like_any_other_time() {
-        let (mut rate, mut now) = (ServiceRate::new(), Timestamp::from_secs(1_000));
+        let mut rate = ServiceRate::new();
+        let mut now = Timestamp::from_secs(1_000);
         rate.resume(now);
         (0..1_000).for_each(|_| rate.served(after(&mut now, 10)));
         rate.waited(after(&mut now, 3_600_000));
@@ -203,14 +207,17 @@ mod tests {
     }
 
     #[test]
-    fn it_is_the_middle_one_of_the_last_fifteen() {
+    fn the_typical_hold_is_the_median_of_the_last_fifteen() {
         assert_eq!(median(0..7), None);
         assert_eq!(median((0..9).rev()), Some(4));
         assert_eq!(median(0..100), Some(92));
     }
 
     #[test]
-    fn streams_among_calls_do_not_move_it() {
-        assert_eq!(median((0..100).map(|it| if it % 3 == 0 { 60_000 } else { 20 })), Some(20));
+    fn streams_among_calls_do_not_move_the_median() {
+        assert_eq!(
+            median((0..100).map(|number| if number % 3 == 0 { 60_000 } else { 20 })),
+            Some(20)
+        );
     }
 }

@@ -46,7 +46,8 @@ impl Locked<'_> {
         let is_hopeless = self.is_hopeless(lane, deadline);
         let most = self.shared.rules.queue;
         let has_its_turn = arrival.is_inside && self.state.serves_those_inside;
-        let (queued, now) = (self.state.queued, self.now);
+        let queued = self.state.queued;
+        let now = self.now;
         // The decision is a single atomic change, because a running request may end at any moment
         // without taking the lock. A decision based on an earlier reading of the counter could
         // queue this request while a permit is free, and nothing would ever wake the request.
@@ -196,7 +197,8 @@ impl Locked<'_> {
     /// [`give`](Self::give).
     fn next(&mut self) -> Option<Id> {
         while self.state.queued > 0 {
-            let (is_standing, shared) = (self.is_standing(), self.shared);
+            let is_standing = self.is_standing();
+            let shared = self.shared;
             let State { line, waiters, .. } = &mut *self.state;
             let next = line.next(self.now, is_standing, &|class| shared.running.of(class), waiters);
             let Some(id) = next else { unreachable!("the line contains `queued` requests") };

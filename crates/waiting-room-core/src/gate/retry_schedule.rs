@@ -96,7 +96,7 @@ mod tests {
     const LONGEST: Duration = Duration::from_secs(60);
 
     #[test]
-    fn a_crowd_is_told_to_come_back_at_the_rate_of_the_service() {
+    fn the_retry_times_of_a_crowd_follow_the_rate_of_the_service() {
         let mut slots = RetrySchedule::new(LONGEST, 7);
         let mut told = [0; 62];
         for _ in 0..1_000 {
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_told_to_come_back_later_than_the_longest_time_or_sooner_than_a_second() {
+    fn retry_times_are_between_a_second_and_the_longest_time() {
         let mut slots = RetrySchedule::new(LONGEST, 7);
         for per_second in [1e-300, 1e300, f64::INFINITY] {
             for _ in 0..100 {
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn the_times_become_shorter_by_the_time_in_which_nobody_waits() {
+    fn retry_times_shrink_by_the_time_without_waiters() {
         let after = |idle, times| {
             let mut slots = RetrySchedule::new(LONGEST, 7);
             (0..1_000).for_each(|_| _ = slots.take(NOW, 0, 50.0));
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_rate_all_come_back_soon_and_nobody_is_put_off_for_them() {
+    fn without_a_rate_all_return_soon_and_delay_no_others() {
         let mut slots = RetrySchedule::new(LONGEST, 7);
         assert!((0..1_000).all(|_| (1..=2).contains(&slots.soon().as_secs())));
         assert!(slots.take(NOW, 0, 50.0) <= Duration::from_secs(2));

@@ -308,8 +308,8 @@ fn time(field: &'static str, given: Duration, most: Duration) -> Result<(), Conf
         longer if longer > most => ConfigErrorKind::TooLarge,
         _ => return Ok(()),
     };
-    let (given, expected) =
-        (format!("{given:?}"), format!("more than 0 s and at most {} s", most.as_secs()));
+    let given = format!("{given:?}");
+    let expected = format!("more than 0 s and at most {} s", most.as_secs());
     Err(ConfigError::new(kind, field, given, expected))
 }
 

@@ -191,11 +191,12 @@ fn poll<F: Future + Unpin>(
 
 /// Serves the waiting requests one after another, and returns the order in which they are served.
 fn order<N: Copy>(permit: Permit, mut waiting: Vec<(N, Waiting)>) -> Vec<N> {
-    let (mut served, mut running) = (Vec::new(), permit);
+    let mut served = Vec::new();
+    let mut running = permit;
     loop {
         drop(running);
         let polled =
-            waiting.iter_mut().enumerate().find_map(|(index, (name, it))| match it.poll() {
+            waiting.iter_mut().enumerate().find_map(|(index, (name, place))| match place.poll() {
                 Some(Ok(permit)) => Some((index, *name, permit)),
                 _ => None,
             });

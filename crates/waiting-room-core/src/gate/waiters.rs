@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn the_memory_of_a_crowd_is_given_back_when_the_last_of_it_is_gone_and_that_of_a_few_is_kept() {
+    fn the_memory_of_a_crowd_is_freed_with_its_last_waiter() {
         for (crowd, is_kept) in [(KEPT / 2, true), (4 * KEPT, false)] {
             let mut waiters = Waiters::default();
             let ids: Vec<_> = (0..crowd).map(|_| joins(&mut waiters)).collect();
@@ -212,9 +212,11 @@ mod tests {
     }
 
     #[test]
-    fn whoever_waits_needs_a_clone_for_another_waker_only_and_it_is_taken_whatever_it_says() {
-        let (mut waiters, woken) = (Waiters::default(), Arc::<Woken>::default());
-        let (id, waker) = (joins(&mut waiters), Waker::from(Arc::clone(&woken)));
+    fn a_waiter_clones_its_waker_only_for_another_one() {
+        let mut waiters = Waiters::default();
+        let woken = Arc::<Woken>::default();
+        let id = joins(&mut waiters);
+        let waker = Waker::from(Arc::clone(&woken));
         assert!(waiters.poll(id, &waker, &mut None).is_none());
         // `will_wake` may return false for a clone, so the clone is stored regardless of that
         // result.

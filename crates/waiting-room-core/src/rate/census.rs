@@ -12,7 +12,8 @@ use crate::Timestamp;
 /// use waiting_room_core::{Limiter, Quota, Timestamp, rate::{Algorithm, KeyHasher}};
 ///
 /// let limiter = Limiter::new(Algorithm::Gcra, &[Quota::per_minute(2)], 1_000)?;
-/// let (hasher, now) = (KeyHasher::new([1, 2, 3, 4]), Timestamp::from_secs(1_000));
+/// let hasher = KeyHasher::new([1, 2, 3, 4]);
+/// let now = Timestamp::from_secs(1_000);
 /// for key in ["ann", "bob", "bob"] {
 ///     assert!(limiter.charge(hasher.hash(key), 0, 1, now).is_ok());
 /// }

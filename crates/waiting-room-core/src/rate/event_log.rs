@@ -80,12 +80,14 @@ impl EventLog {
 
     /// The number of events in the window that ends at `now`, found in O(log n).
     pub(crate) fn count(&self, now: Timestamp) -> usize {
-        let (mut inside, mut outside) = (self.events.len, 0);
+        let mut inside = self.events.len;
+        let mut outside = 0;
         while outside < inside {
             let middle = outside.midpoint(inside);
-            match self.is_outside(self.events.at(middle), now) {
-                true => outside = middle + 1,
-                false => inside = middle,
+            if self.is_outside(self.events.at(middle), now) {
+                outside = middle + 1
+            } else {
+                inside = middle
             }
         }
         self.events.len - outside
@@ -180,7 +182,7 @@ mod tests {
         }
 
         #[test]
-        fn waiting_exactly_until_it_conforms_is_enough_and_a_nanosecond_less_is_not(
+        fn waiting_the_stated_time_suffices_and_a_nanosecond_less_does_not(
             gaps in prop::collection::vec(0u64..30_000_000_000, 1..100),
             limit in 1u32..20,
         ) {

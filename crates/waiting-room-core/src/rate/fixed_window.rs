@@ -24,7 +24,8 @@ use crate::Timestamp;
 /// use waiting_room_core::{Quota, Timestamp, rate::{Alignment, meters::{FixedWindow, Meter}}};
 ///
 /// let window = FixedWindow::new(&Quota::per_minute(5), Alignment::Epoch);
-/// let (mut state, now) = (Default::default(), Timestamp::from_secs(110));
+/// let mut state = Default::default();
+/// let now = Timestamp::from_secs(110);
 /// assert!(window.check(&mut state, 5, now).is_ok());
 /// // The third minute since the epoch begins at 120 seconds.
 /// assert_eq!(window.wait(&state, 1, now), Some(Duration::from_secs(10)));
@@ -97,8 +98,8 @@ impl Meter for FixedWindow {
         // The wait lasts until the end of the window. If the clock has jumped back, the wait is
         // longer by `ahead`, the time until the window begins. At least one of `ahead` and
         // `elapsed` is zero.
-        let (ahead, elapsed) =
-            (start.saturating_sub(now.as_nanos()), now.as_nanos().saturating_sub(start));
+        let ahead = start.saturating_sub(now.as_nanos());
+        let elapsed = now.as_nanos().saturating_sub(start);
         Some(Duration::from_nanos(ahead) + Duration::from_nanos(self.window - elapsed))
     }
 
@@ -136,7 +137,8 @@ impl Meter for FixedWindow {
 
     /// Keeps the greater of the two amounts, in the later of the two windows.
     fn join(&self, state: &mut FixedWindowState, other: &FixedWindowState, now: Timestamp) {
-        let (one, other) = (self.open(state, now), self.open(other, now));
+        let one = self.open(state, now);
+        let other = self.open(other, now);
         *state = match (one.used, other.used) {
             (_, 0) => one,
             (0, _) => other,

@@ -42,7 +42,8 @@ use crate::Timestamp;
 /// use waiting_room_core::{Quota, Timestamp, rate::meters::{Gcra, Meter}};
 ///
 /// let gcra = Gcra::new(&Quota::per_minute(60).burst(2));
-/// let (mut state, now) = (0, Timestamp::from_secs(100));
+/// let mut state = 0;
+/// let now = Timestamp::from_secs(100);
 /// assert!(gcra.check(&mut state, 2, now).is_ok());
 /// let refused = gcra.check(&mut state, 1, now).unwrap_err();
 /// assert_eq!(refused.retry_after, Some(std::time::Duration::from_secs(1)));

@@ -166,7 +166,8 @@ impl KeyHasher {
     /// ```
     /// use waiting_room_core::rate::KeyHasher;
     ///
-    /// let (here, there) = (KeyHasher::shared([3, 1]), KeyHasher::shared([3, 1]));
+    /// let here = KeyHasher::shared([3, 1]);
+    /// let there = KeyHasher::shared([3, 1]);
     /// assert_eq!(here.hash("ann"), there.hash("ann"));
     /// ```
     #[must_use]
@@ -258,7 +259,7 @@ mod tests {
     /// If the hashes changed, nodes that run different releases would count the same key
     /// separately.
     #[test]
-    fn the_hashes_that_nodes_share_stay_what_they_are() {
+    fn the_hashes_that_nodes_share_never_change() {
         let hasher = KeyHasher::shared([3, 1]);
         let address = hasher.hash(&u32::from_be_bytes([192, 0, 2, 1]));
         assert_eq!(format!("{address:?}"), "f319302a63dcb3de");

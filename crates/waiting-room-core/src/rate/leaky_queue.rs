@@ -31,7 +31,8 @@ use crate::Timestamp;
 /// use waiting_room_core::{Quota, Timestamp, rate::meters::{LeakyQueue, Meter}};
 ///
 /// let queue = LeakyQueue::new(&Quota::per_minute(60).burst(3));
-/// let (mut state, now) = (0, Timestamp::from_secs(100));
+/// let mut state = 0;
+/// let now = Timestamp::from_secs(100);
 /// for turn in 0..3 {
 ///     let (decision, _) = queue.check(&mut state, 1, now).unwrap();
 ///     assert_eq!(decision.delay, Duration::from_secs(turn));

@@ -150,9 +150,10 @@ impl<M: Bucket + 'static> AtomicMemory<M> {
         // converts the word. In the second case, the increment precedes the second load, and the
         // load sees the increment.
         let before = changes.load(Ordering::SeqCst);
-        let meter = match before == self.age {
-            true => *of_tier(&self.meters, tier),
-            false => *of_tier(&in_force.load(), tier),
+        let meter = if before == self.age {
+            *of_tier(&self.meters, tier)
+        } else {
+            *of_tier(&in_force.load(), tier)
         };
         let given = act(&meter, words);
         if changes.load(Ordering::SeqCst) != before {
@@ -227,7 +228,8 @@ fn decided<M: Bucket>(
     cost: u64,
     at: Timestamp,
 ) -> LazyDecision {
-    let (capacity, interval) = (meter.limit(), meter.gcra().interval());
+    let capacity = meter.limit();
+    let interval = meter.gcra().interval();
     let (is_spent, empty_at, delay) = match filled {
         Ok((after, delay)) => (true, after, delay),
         Err(before) => (false, before, 0),
@@ -239,12 +241,14 @@ fn decided<M: Bucket>(
 impl<M: Bucket + 'static> Memory for AtomicMemory<M> {
     fn look(&self, key: KeyHash, tier: usize, cost: u64, now: Timestamp) -> LazyDecision {
         self.by_meter(key, tier, now, |meter, words| {
-            let (gcra, empty_at) = (*meter.gcra(), words.get(key));
+            let gcra = *meter.gcra();
+            let empty_at = words.get(key);
             let is_allowed = cost == 0 || gcra.filled(empty_at, cost, now).is_some();
             // A request without a cost is not held.
             let is_held = is_allowed && cost > 0;
             let delay = if is_held { meter.delay_nanos(empty_at, now) } else { 0 };
-            let (capacity, interval) = (gcra.limit(), gcra.interval());
+            let capacity = gcra.limit();
+            let interval = gcra.interval();
             let is_spent = false;
             let at = now;
             let bucket = BucketDecision { is_spent, capacity, interval, empty_at, cost, at, delay };

@@ -127,10 +127,12 @@ pub trait Meter: Clone + Debug + Send + Sync {
 
     /// Builds a decision from the given wait and the numbers that the meter derives from `state`.
     fn describe(&self, state: &Self::State, wait: Option<Duration>, now: Timestamp) -> Decision {
-        let (limit, remaining) = (self.limit(), self.remaining(state, now));
-        let reset = match remaining < limit {
-            true => self.wait(state, remaining + 1, now).unwrap_or_default(),
-            false => Duration::ZERO,
+        let limit = self.limit();
+        let remaining = self.remaining(state, now);
+        let reset = if remaining < limit {
+            self.wait(state, remaining + 1, now).unwrap_or_default()
+        } else {
+            Duration::ZERO
         };
         Decision::new(limit, remaining, reset, wait)
     }

@@ -175,13 +175,18 @@ impl Meter for SlidingCounter {
     /// The windows of the two states differ only if the clock has jumped back. The counts of the
     /// earlier state then move to the windows of the later state, where they lose weight no sooner.
     fn join(&self, state: &mut SlidingCounterState, other: &SlidingCounterState, now: Timestamp) {
-        let (one, other) = (self.turned(state, now), self.turned(other, now));
+        let one = self.turned(state, now);
+        let other = self.turned(other, now);
         let start = one.start.max(other.start);
-        let most = |it: SlidingCounterState| match it.start == start {
-            true => (it.previous, it.current),
-            false => (it.previous.max(it.current), it.current),
+        let most = |state: SlidingCounterState| {
+            if state.start == start {
+                (state.previous, state.current)
+            } else {
+                (state.previous.max(state.current), state.current)
+            }
         };
-        let (one, other) = (most(one), most(other));
+        let one = most(one);
+        let other = most(other);
         *state = SlidingCounterState {
             start,
             previous: one.0.max(other.0),

@@ -32,7 +32,8 @@ use crate::Timestamp;
 /// use waiting_room_core::{Quota, Timestamp, rate::{Refusals, meters::{Meter, SlidingLog}}};
 ///
 /// let log = SlidingLog::new(&Quota::per_minute(2), Refusals::Ignore);
-/// let (mut state, start) = (Default::default(), Timestamp::from_secs(100));
+/// let mut state = Default::default();
+/// let start = Timestamp::from_secs(100);
 /// log.spend(&mut state, 1, start);
 /// log.spend(&mut state, 1, start + Duration::from_secs(29));
 ///
@@ -99,11 +100,13 @@ impl Meter for SlidingLog {
             return Some(Duration::ZERO);
         };
         let in_the_way = u32::try_from(in_the_way).expect("an index is less than the log's length");
-        let (event, tick) = (log.tick(in_the_way), now.as_nanos() / self.tick);
+        let event = log.tick(in_the_way);
+        let tick = now.as_nanos() / self.tick;
         // The event leaves the window when it is `window` ticks old. If the clock has jumped back
         // to a time before the event, `ahead` is the time until the event; otherwise, `age` is the
         // time since the event. At least one of `ahead` and `age` is zero.
-        let (ahead, age) = (event.saturating_sub(tick), tick.saturating_sub(event));
+        let ahead = event.saturating_sub(tick);
+        let age = tick.saturating_sub(event);
         let nanos = match ahead.saturating_add(self.window).saturating_sub(age) {
             0 => 0,
             ticks => ticks.saturating_mul(self.tick) - now.as_nanos() % self.tick,

@@ -245,7 +245,7 @@ mod tests {
     const NOW: Timestamp = Timestamp::from_secs(60_000);
 
     #[test]
-    fn a_receipt_that_was_made_without_the_state_is_that_of_the_state() {
+    fn a_receipt_made_without_the_state_equals_that_of_the_state() {
         for algorithm in [Algorithm::Gcra, Algorithm::SlidingCounter, Algorithm::TokenBucket] {
             let quota = [Quota::per_minute(10)];
             let limiter = Limiter::new(algorithm, &quota, 100).unwrap();
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_spent_after_all_was_given_back_is_not_given_back_again() {
+    fn units_spent_after_a_full_refund_are_not_refunded_again() {
         let policy = Arc::new(RatePolicy::new("l", Algorithm::Gcra, [Quota::per_minute(10)]));
         let ask = ChargeRequest::new(policy, KeyHasher::shared([3, 1]).hash("ann"), 0, 1);
         let none = ask.settled(&Charge::new(4, NOW, NOW.as_nanos() + 24_000_000_000), 0);

@@ -76,7 +76,8 @@ fn with_burst(quota: Quota, burst: Option<u64>) -> Quota {
 /// Requests that arrive at once, within an interval, after some intervals, about a window later, or
 /// up to three windows later.
 fn steps(quota: Quota, lengths: Range<usize>) -> impl Strategy<Value = Vec<Step>> {
-    let (window, interval) = (quota.window_nanos(), quota.interval_nanos());
+    let window = quota.window_nanos();
+    let interval = quota.interval_nanos();
     let gaps = prop_oneof![
         4 => Just(0),
         4 => 0..=interval,

@@ -117,9 +117,10 @@ impl TickLog {
     /// The tick of the event at index `place`, where 0 is the oldest event. The lookup is O(log n),
     /// or O(1) if all events have different ticks.
     pub(super) fn tick(&self, place: u32) -> u64 {
-        let index = match self.len() as usize == self.runs.len() {
-            true => place as usize,
-            false => self.runs_within(place),
+        let index = if self.len() as usize == self.runs.len() {
+            place as usize
+        } else {
+            self.runs_within(place)
         };
         self.in_full(self.runs[index].tick)
     }
@@ -216,7 +217,8 @@ impl TickLog {
     /// The capacity doubles, as in a `Vec`, but never exceeds `limit`, because the memory bound of
     /// a key relies on this maximum.
     fn reserve(&mut self, limit: u32) {
-        let (runs, capacity) = (self.runs.len(), self.runs.capacity());
+        let runs = self.runs.len();
+        let capacity = self.runs.capacity();
         if runs == capacity {
             let capacity = (2 * capacity).min(limit as usize).max(runs + 1);
             self.runs.reserve_exact(capacity - runs);

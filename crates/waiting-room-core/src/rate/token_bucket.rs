@@ -35,7 +35,8 @@ use crate::Timestamp;
 ///
 /// // Four tokens, and one more every 15 seconds.
 /// let bucket = TokenBucket::new(&Quota::per_minute(4));
-/// let (mut state, now) = (0, Timestamp::from_secs(100));
+/// let mut state = 0;
+/// let now = Timestamp::from_secs(100);
 /// assert!(bucket.check(&mut state, 3, now).is_ok());
 /// assert_eq!(bucket.remaining(&state, now), 1);
 /// assert_eq!(bucket.wait(&state, 2, now), Some(Duration::from_secs(15)));

@@ -41,7 +41,8 @@ pub(super) enum Stage {
 impl Course {
     /// Creates an empty schedule for a room with these rules.
     pub(super) fn new(base: RoomRules) -> Self {
-        let (schedule, stage) = (Schedule::default(), Stage::Idle);
+        let schedule = Schedule::default();
+        let stage = Stage::Idle;
         Self { base, schedule, next_change: None, stage, drawing: None, revision: 0 }
     }
 

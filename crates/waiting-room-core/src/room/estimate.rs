@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_let_in_for_three_minutes_means_that_the_wait_is_unknown() {
+    fn the_wait_is_unknown_after_three_minutes_without_an_admission() {
         let mut estimate = Estimate::default();
         estimate.record(at(0));
         assert!(estimate.wait(0, at(60), 1.0).is_some());
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endless_wait_is_told_as_a_day() {
+    fn an_endless_wait_is_reported_as_a_day() {
         let mut estimate = Estimate::default();
         estimate.record(at(0));
         let wait = estimate.wait(u32::MAX, at(60), 1.0).unwrap();

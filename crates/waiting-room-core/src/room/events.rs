@@ -96,7 +96,7 @@ impl Room {
         }
         let plan = RoomPlan::new(base.clone(), schedule.clone());
         #[cfg(feature = "lottery")]
-        let reveal = self.course.drawing.as_ref().and_then(|it| it.reveal().cloned());
+        let reveal = self.course.drawing.as_ref().and_then(|drawing| drawing.reveal().cloned());
         #[cfg(feature = "lottery")]
         let plan = plan.with_reveal(reveal);
         Some(plan)
@@ -111,7 +111,8 @@ impl Room {
     /// Returns a number that is different after each change of the rules in force or of the
     /// [plan](Self::plan).
     pub(crate) fn revision(&self) -> u64 {
-        let is_drawn = self.course.drawing.as_ref().is_some_and(|it| it.entrants().is_some());
+        let is_drawn =
+            self.course.drawing.as_ref().is_some_and(|drawing| drawing.entrants().is_some());
         self.course.revision * 2 + u64::from(is_drawn)
     }
 
@@ -128,8 +129,8 @@ impl Room {
         let departed = self.line.take_departed();
         if let Some(drawing) = &mut self.course.drawing {
             let tag = drawing.tag();
-            let of_draw = departed.into_iter().filter(|it| it.draw == tag);
-            of_draw.for_each(|it| drawing.depart(it.number));
+            let of_draw = departed.into_iter().filter(|entrant| entrant.draw == tag);
+            of_draw.for_each(|entrant| drawing.depart(entrant.number));
             if let Some((from, start)) = drawing.to_move() {
                 let places_of = |numbers: &[u32]| drawing.places_of(numbers);
                 let next = self.line.move_entrants(from, start, MOVED_AT_ONCE, tag, places_of);
@@ -143,7 +144,7 @@ impl Room {
     /// state.
     pub(super) fn awaits_draw(&self, ticket: &Ticket) -> bool {
         ticket.entrant.is_some()
-            && self.course.drawing.as_ref().is_some_and(|it| it.is_recovering())
+            && self.course.drawing.as_ref().is_some_and(|drawing| drawing.is_recovering())
     }
 
     /// Updates the number on a ticket, and returns the time by which its visitor is ordered.
@@ -160,8 +161,8 @@ impl Room {
             return ticket.arrival();
         };
         let tag = drawing.tag();
-        let own = arrival.and_then(|it| it.number).filter(|it| it.draw == tag);
-        let shown = ticket.entrant.filter(|it| it.draw == tag);
+        let own = arrival.and_then(|arrival| arrival.number).filter(|number| number.draw == tag);
+        let shown = ticket.entrant.filter(|entrant| entrant.draw == tag);
         if let (None, Some(shown)) = (own, shown) {
             drawing.recognize(shown);
             let position = ticket.position_after_draw();
@@ -171,9 +172,9 @@ impl Room {
                 drawing.recall(shown.number, place, position);
             }
         }
-        let number = own.map(|it| it.number).or(shown.map(|it| it.number));
+        let number = own.map(|own| own.number).or(shown.map(|shown| shown.number));
         ticket.entrant = number.map(|number| {
-            let order = arrival.filter(|_| own.is_some()).map(|it| it.order.as_nanos());
+            let order = arrival.filter(|_| own.is_some()).map(|arrival| arrival.order.as_nanos());
             let known = order.and_then(|order| u32::try_from(order).ok());
             let place = known.or_else(|| drawing.place_of(number));
             Entrant { place, entrants: drawing.entrants(), ..Entrant::new(number, tag) }
@@ -223,7 +224,8 @@ impl Room {
             let tag = drawing.tag();
             ticket.entrant = drawing.assign(now).map(|number| Entrant::new(number, tag));
         }
-        let number = ticket.entrant.map(|it| Number { draw: it.draw, number: it.number });
+        let number =
+            ticket.entrant.map(|entrant| Number { draw: entrant.draw, number: entrant.number });
         if let Some(number) = number
             && self.line.arrival(ticket.id).is_none()
             && let Some(drawing) = &mut self.course.drawing
@@ -239,8 +241,8 @@ impl Room {
     pub(super) fn event_figures(&self, now: Timestamp) -> Option<EventFigures> {
         let drawing = self.course.drawing.as_ref();
         EventFigures::of(self.course.schedule.phase_at(now), now, |commitment| {
-            let drawing = drawing.filter(|it| it.is_of(commitment));
-            drawing.map_or(0, |it| it.entrants().unwrap_or(it.numbered()))
+            let drawing = drawing.filter(|drawing| drawing.is_of(commitment));
+            drawing.map_or(0, |drawing| drawing.entrants().unwrap_or(drawing.numbered()))
         })
     }
 
@@ -269,11 +271,13 @@ impl Room {
         let settles_after = self.rules.settles_after();
         // A room that began in the middle of a prequeue may have had a predecessor, which has
         // assigned numbers.
-        let numbered_from = match self.recovered_at > event.begins_at() {
-            true => self.recovered_at + settles_after,
-            false => Timestamp::ZERO,
+        let numbered_from = if self.recovered_at > event.begins_at() {
+            self.recovered_at + settles_after
+        } else {
+            Timestamp::ZERO
         };
-        let is_known = self.course.drawing.as_ref().is_some_and(|it| it.is_of(commitment));
+        let is_known =
+            self.course.drawing.as_ref().is_some_and(|drawing| drawing.is_of(commitment));
         if !is_known {
             self.course.drawing = Some(Box::new(Drawing::new(lottery, numbered_from)));
         }

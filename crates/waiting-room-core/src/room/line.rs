@@ -224,7 +224,7 @@ impl Line {
         let number_of = |rank: &Rank| self.places.get(&rank.id())?.arrival.number;
         let (entrants, numbers): (Vec<_>, Vec<_>) = in_step
             .filter_map(|rank| Some((*rank, number_of(rank)?)))
-            .filter_map(|(rank, it)| (it.draw == draw).then_some((rank, it.number)))
+            .filter_map(|(rank, entrant)| (entrant.draw == draw).then_some((rank, entrant.number)))
             .unzip();
         for (rank, drawn) in entrants.into_iter().zip(places_of(&numbers)) {
             let id = rank.id();

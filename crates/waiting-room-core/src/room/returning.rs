@@ -52,7 +52,9 @@ impl Ticket {
     /// use std::time::Duration;
     /// use waiting_room_core::{Room, RoomRules, Ticket, Timestamp, Verdict, VisitorId};
     ///
-    /// let (ann, bob, now) = (VisitorId::new(1), VisitorId::new(2), Timestamp::from_secs(7_200));
+    /// let ann = VisitorId::new(1);
+    /// let bob = VisitorId::new(2);
+    /// let now = Timestamp::from_secs(7_200);
     /// let mut paris = Room::new(RoomRules::new("shop", 1))?;
     /// let mut tokyo = paris.clone();
     /// let Verdict::Admit { pass, .. } = paris.enter(ann, now) else { panic!("a slot is free") };

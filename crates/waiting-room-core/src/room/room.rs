@@ -169,9 +169,10 @@ impl Room {
                 // The place may have been created by a check-in that reached the store only after
                 // its ticket had lapsed. The arrival time of the place is then too late, and a
                 // ticket that was reissued in the meantime proves the correct, earlier time.
-                let arrived = match ticket.is_reissued() && !has_lapsed {
-                    true => arrived.min(ticket.arrival()),
-                    false => arrived,
+                let arrived = if ticket.is_reissued() && !has_lapsed {
+                    arrived.min(ticket.arrival())
+                } else {
+                    arrived
                 };
                 ticket.first_seen = arrived + ticket.head_start.duration();
                 // The position on a first ticket was an estimate, and does not affect the next
@@ -192,9 +193,10 @@ impl Room {
         }
         let order = self.recognize(&mut ticket, arrival);
         let ahead = self.ahead_of(&ticket, order, now);
-        let decision = match self.awaits_draw(&ticket) {
-            true => Err(Reason::QueuedRecovery),
-            false => self.may_enter(ahead, now),
+        let decision = if self.awaits_draw(&ticket) {
+            Err(Reason::QueuedRecovery)
+        } else {
+            self.may_enter(ahead, now)
         };
         match decision {
             Ok(_) if purpose == Purpose::Stay => self.turn(shown, ticket, needs_place, now),
@@ -441,7 +443,8 @@ impl Room {
     fn interval(&mut self, id: VisitorId, ahead: u32, reason: &Reason, now: Timestamp) -> Duration {
         let jitter = id.draw(now.as_nanos());
         if *reason == Reason::Prequeue {
-            let (until, crowd) = (self.course.until_start(now), self.line.present());
+            let until = self.course.until_start(now);
+            let crowd = self.line.present();
             return self.rules.interval_before_start(until, crowd, jitter);
         }
         if is_closed(reason) {

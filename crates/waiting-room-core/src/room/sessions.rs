@@ -116,9 +116,10 @@ impl Sessions {
     /// session could be valid for `void_after` from the admission, so the end of an expired session
     /// is remembered for that time.
     pub(super) fn reap(&mut self, now: Timestamp, void_after: Duration) {
-        self.void_after = match is_any_due(&self.lapses, self.now) {
-            true => self.void_after.max(void_after),
-            false => void_after,
+        self.void_after = if is_any_due(&self.lapses, self.now) {
+            self.void_after.max(void_after)
+        } else {
+            void_after
         };
         self.now = self.now.max(now);
         let most = Sizes::current().buried;
@@ -234,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_that_waits_for_its_removal_is_remembered_as_long_as_one_that_did_not() {
+    fn a_session_that_awaits_removal_is_remembered_as_long_as_any_other() {
         let mut sessions = Sessions::default();
         let retained = Duration::from_secs(1_000);
         sessions.reap(at(10), retained);
@@ -251,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_voids_no_proof_from_the_time_at_which_it_is_to_be_forgotten() {
+    fn an_end_voids_no_proof_once_it_is_due_to_be_forgotten() {
         let mut sessions = Sessions::default();
         let ids: Vec<_> = (0..50).map(VisitorId::new).collect();
         ids.iter().for_each(|id| sessions.end(*id, at(10), at(100)));

@@ -119,7 +119,8 @@ mod tests {
         fn shards_agree_with_one_map(
             steps in prop::collection::vec((0u8..4, 0u32..500), 1..1_500),
         ) {
-            let (mut shards, mut naive) = (Shards::default(), HashMap::new());
+            let mut shards = Shards::default();
+            let mut naive = HashMap::new();
             for (value, (verb, key)) in steps.into_iter().enumerate() {
                 match verb {
                     0 | 1 => prop_assert_eq!(shards.insert(key, value), naive.insert(key, value)),

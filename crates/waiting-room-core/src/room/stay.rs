@@ -45,10 +45,11 @@ impl Room {
         now: Timestamp,
     ) -> Verdict {
         let reason = Reason::QueuedTurn;
-        match needs_place {
-            true => Verdict::Wait { ticket: *shown, reason },
+        if needs_place {
+            Verdict::Wait { ticket: *shown, reason }
+        } else {
             // A slot is free for this visitor, so it is at the front, whatever is ahead of it.
-            false => self.stand(Purpose::Stay, ticket, needs_place, 0, reason, now),
+            self.stand(Purpose::Stay, ticket, needs_place, 0, reason, now)
         }
     }
 }
@@ -113,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_visitor_at_the_front_who_no_longer_stays_is_away_after_three_seconds() {
+    fn a_visitor_at_the_front_that_stops_staying_is_away_after_three_seconds() {
         let (mut room, [first, second]) = full();
         room.leave(id(1), at(5));
         assert_eq!(waits(room.stay(&first, at(5))).1, Reason::QueuedTurn);

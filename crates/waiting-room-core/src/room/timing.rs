@@ -138,10 +138,7 @@ impl RoomRules {
     }
 
     fn ticket_lifetime(&self, ticket: &Ticket) -> Duration {
-        match ticket.placed {
-            true => self.place_retention,
-            false => self.first_ticket_lifetime(),
-        }
+        if ticket.placed { self.place_retention } else { self.first_ticket_lifetime() }
     }
 
     /// Returns the longest check-in interval. It applies while the room admits no visitors.

@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_makes_no_bucket_and_no_time_or_count_is_too_large() {
+    fn an_empty_line_has_no_bucket_and_no_time_or_count_is_too_large() {
         assert!(front(&[(100, 0)]).is_empty());
         let mut front = LineFront::new();
         front.add(Timestamp::MAX, u32::MAX);

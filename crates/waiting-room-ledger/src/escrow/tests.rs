@@ -207,7 +207,7 @@ fn id(number: u32) -> VisitorId {
 }
 
 #[test]
-fn rules_that_cannot_be_obeyed_are_refused_by_name() {
+fn impossible_rules_are_refused_by_name() {
     let error = EscrowRules::new().session(Duration::ZERO).validate().unwrap_err();
     assert_eq!(error.to_string(), "session is 0ns, expected more than no time");
     let error = EscrowRules::new().heartbeat(Duration::ZERO).validate().unwrap_err();

@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_of_unknown_fate_are_stored_with_those_that_were_made_meanwhile() {
+    fn changes_of_unknown_fate_are_stored_with_later_ones() {
         let now = Timestamp::from_secs(1);
         let kept = kept();
         let mut desk = Desk::open(&TakenOver::Kept(kept), now, now).unwrap();
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn while_sites_count_none_gets_an_account_and_the_status_shows_them() {
+    fn while_sites_count_none_gets_an_account_and_the_status_lists_them() {
         let now = Timestamp::from_secs(1);
         let calendar = Timestamp::from_secs(60);
         let mut desk = Desk::open(&TakenOver::Kept(kept()), now, calendar).unwrap();

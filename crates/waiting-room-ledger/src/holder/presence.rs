@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn each_absence_of_a_minute_is_told_once_and_its_end() {
+    fn each_absence_of_a_minute_and_its_end_are_reported_once() {
         let begin = Instant::now();
         let mut presence = Presence::new(begin);
         let [paris, tokyo] = SITES;
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_site_that_is_added_is_expected_from_then_on_and_one_that_is_removed_is_forgotten() {
+    fn an_added_site_is_expected_and_a_removed_one_forgotten() {
         let begin = Instant::now();
         let mut presence = Presence::new(begin);
         let [paris, tokyo] = SITES;

@@ -157,7 +157,7 @@ fn lose_touch(batch: Pending) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_leaves_after_the_batch_with_its_changes_is_acknowledged() {
+async fn an_answer_leaves_after_its_batch_is_acknowledged() {
     let (mut world, first) = World::new().await;
     world.say(join()).await;
     assert!(world.is_quiet().await, "no answer leaves and no batch is stored before the first one");
@@ -189,7 +189,7 @@ async fn answers_that_are_gathered_during_a_batch_wait_for_the_next_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_batch_of_unknown_fate_is_stored_again_with_the_next_one_and_says_nothing() {
+async fn a_batch_of_unknown_fate_is_stored_again_and_sends_no_answers() {
     let (mut world, first) = World::new().await;
     world.say(join()).await;
     acknowledge(first);
@@ -213,7 +213,7 @@ async fn a_batch_of_unknown_fate_is_stored_again_with_the_next_one_and_says_noth
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_ledger_that_is_fenced_says_nothing_of_what_it_has_gathered() {
+async fn a_fenced_ledger_sends_none_of_its_gathered_answers() {
     let (mut world, first) = World::new().await;
     acknowledge(first);
     let second = world.batch().await;
@@ -230,7 +230,7 @@ async fn a_ledger_that_is_fenced_says_nothing_of_what_it_has_gathered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_batch_says_nothing_if_a_site_has_named_a_later_term_meanwhile() {
+async fn a_batch_sends_no_answers_if_a_site_has_named_a_later_term() {
     let (mut world, first) = World::new().await;
     world.say(join()).await;
     acknowledge(first);
@@ -249,7 +249,7 @@ async fn a_batch_says_nothing_if_a_site_has_named_a_later_term_meanwhile() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_site_that_was_granted_more_than_was_kept_is_told_of_once() {
+async fn a_site_that_was_granted_more_than_was_kept_is_reported_once() {
     let (logged, _guard) = Logged::begin();
     let (mut world, first) = World::new().await;
     world.say(join()).await;
@@ -314,7 +314,7 @@ async fn a_site_that_names_later_terms_again_and_again_cannot_use_them_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_log_names_each_site_that_goes_away_or_never_comes_and_its_return() {
+async fn the_log_names_each_site_that_is_away_or_missing_and_its_return() {
     let (logged, _guard) = Logged::begin();
     let keeper = MemoryKeeper::new(10, [SITE], EscrowRules::new());
     let (holder, mut handle) = Holder::new("shop", keeper, HolderTimes::default());

@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_changed_is_sent_with_the_next_heartbeat() {
+    fn changes_are_sent_with_the_next_heartbeat() {
         let mut world = World::new();
         world.run(1..=10);
         let before = world.sent;

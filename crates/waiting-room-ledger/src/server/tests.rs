@@ -109,7 +109,7 @@ impl Raw {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_no_greeting_is_refused_with_a_sentence() {
+async fn a_malformed_greeting_is_refused_with_a_sentence() {
     let server = server().await;
     let with_key = |hello: &Hello| greeting(hello, &keys("a"));
     let operator = hello(Purpose::Operator);

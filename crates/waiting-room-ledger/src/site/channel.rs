@@ -227,8 +227,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_site_with_a_line_asks_again_at_once_only_if_it_was_granted_all_that_it_had_asked_for()
-     {
+    async fn a_site_with_a_line_asks_again_at_once_only_after_a_full_grant() {
         assert!(!is_due(&account(10, 0), with_line(10, 0)), "nothing is wanted");
         assert!(is_due(&account(10, 0), with_line(10, 1)));
         assert!(is_due(&account(10, 3), with_line(13, 1)));
@@ -240,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn the_log_says_in_a_sentence_why_a_site_is_refused() {
+    fn the_log_states_why_a_site_is_refused() {
         let (logged, _guard) = Logged::begin();
         let mut channel = Channel::new(SharedLimit::ActiveVisitors, "shop".to_owned(), RULES);
         let keys = SharedKeys::parse(&"a".repeat(64)).unwrap();

@@ -252,7 +252,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_visitor_at_the_door_leaves_the_first_slots_to_those_ahead() {
+    fn a_visitor_at_the_door_leaves_the_first_slots_to_visitors_ahead() {
         let clock = Arc::new(ManualClock::new(Timestamp::from_secs(1_000)));
         let state = SiteState::new(&EscrowRules::new(), None, clock, [1, 2]);
         let [mut first, mut fourth] = [0, 3].map(|ahead| state.wait(true, ahead).unwrap());

@@ -390,7 +390,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_front_of_the_line_is_as_long_as_the_world_is_fast() {
+    fn the_length_of_the_front_follows_the_speed_of_the_world() {
         let front = |slots| front(&RoomRules::new("shop", slots), Duration::from_millis(1_200));
         // A pass lasts for 337.5 s.
         assert_eq!([100, 200_000].map(front), [FRONT, 711]);

@@ -140,7 +140,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_greeting_is_read_as_it_was_written(
+        fn a_greeting_round_trips(
             room in "\\PC{0,30}",
             site in proptest::option::of((any::<u16>(), any::<u64>())),
             nonce: [u8; 16],

@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_order_is_read_as_it_was_written() {
+    fn an_order_round_trips() {
         let site = SiteId::new(7);
         let epoch = Epoch::new(Term::new(3), 9);
         for order in [
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sentence_is_read_as_it_was_written_and_cut_if_it_is_too_long() {
+    fn a_sentence_round_trips_and_is_cut_if_it_is_too_long() {
         assert_eq!(sentence_of(&close("it is over")).as_deref(), Some("it is over"));
         assert_eq!(sentence_of(&[1, 2, 3]), None);
         assert_eq!(sentence_of(&[]), None);

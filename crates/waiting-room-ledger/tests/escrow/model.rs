@@ -143,50 +143,50 @@ fn sites_that_are_drained_removed_and_added_are_harmless() {
 }
 
 #[test]
-fn a_clock_that_runs_fast_lets_no_more_in_within_a_minute() {
+fn a_fast_clock_admits_no_more_within_a_minute() {
     check("a fast clock", MINUTE);
 }
 
 #[test]
-fn a_minute_by_a_fast_clock_lets_too_many_in() {
+fn a_minute_by_a_fast_clock_admits_too_many() {
     refute("a short minute", Bounds { mutant: Mutant::ShortMinute, ..MINUTE });
 }
 
 #[test]
-fn answers_before_they_are_kept_let_too_many_in() {
+fn answers_before_their_storage_admit_too_many() {
     let mutant = Mutant::AnswerBeforeKeeping;
     refute("answers before they are kept", Bounds { restores: 1, mutant, ..SMALL });
 }
 
 #[test]
-fn answers_that_overtake_earlier_changes_let_too_many_in() {
+fn answers_that_overtake_earlier_changes_admit_too_many() {
     let mutant = Mutant::AnswerOvertakes;
     refute("answers that overtake", Bounds { restores: 1, mutant, ..SMALL });
 }
 
 #[test]
-fn a_site_that_resumes_after_an_outage_lets_too_many_in() {
+fn a_site_that_resumes_after_an_outage_admits_too_many() {
     let quick = Bounds { session: 1, lease: 2, ..SMALL };
     refute("a site that resumes", Bounds { outages: 1, mutant: Mutant::Resume, ..quick });
 }
 
 #[test]
-fn visitors_who_roam_are_harmless() {
+fn roaming_visitors_are_harmless() {
     check("roaming", Bounds { visitors: 1, roaming: Roaming::Anywhere, ..SMALL });
 }
 
 #[test]
-fn visitors_who_leave_and_ask_again_are_harmless() {
+fn leaving_and_asking_again_is_harmless() {
     check("whims", Bounds { whims: 1, ..SMALL });
 }
 
 #[test]
-fn grants_of_differences_let_too_many_in() {
+fn grants_of_differences_admit_too_many() {
     refute("differences", Bounds { mutant: Mutant::Deltas, ..SMALL });
 }
 
 #[test]
-fn giving_back_what_is_in_use_lets_too_many_in() {
+fn returning_slots_in_use_admits_too_many() {
     refute("returns", Bounds { mutant: Mutant::ReturnInUse, ..SMALL });
 }
 
@@ -212,7 +212,7 @@ fn larger_worlds_are_right() {
 
 #[test]
 #[ignore = "takes a minute or so: scripts/model.sh"]
-fn larger_worlds_with_a_rule_left_out_let_too_many_in() {
+fn larger_worlds_with_an_omitted_rule_admit_too_many() {
     let three = Bounds { horizon: 3, ..SMALL };
     let late = Bounds { session: 4, lease: 2, horizon: 4, mutant: Mutant::EarlyReclaim, ..SMALL };
     refute("a reclaim at the end of the lease", late);

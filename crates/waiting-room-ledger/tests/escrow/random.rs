@@ -142,7 +142,7 @@ fn check(name: &str, bounds: &Bounds, worlds: u64) {
 }
 
 #[test]
-fn random_worlds_reach_the_limit_and_are_free_again_in_the_end() {
+fn random_worlds_reach_the_limit_and_become_free_again() {
     check("large", &LARGE, 40);
     check("narrow", &NARROW, 40);
     check("narrow, with two slots", &Bounds { limit: 2, ..NARROW }, 40);
@@ -173,7 +173,7 @@ fn refute(mutant: Mutant, world: Bounds) {
 }
 
 #[test]
-fn every_rule_that_is_left_out_lets_too_many_in() {
+fn every_omitted_rule_admits_too_many() {
     let few = Bounds { messages: 8, ..NARROW };
     refute(Mutant::ClaimBeforeSession, few.clone());
     let long = Bounds { lease: 3, session: 6, whims: 0, ..few.clone() };
@@ -267,7 +267,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn never_more_are_active_than_the_limit(
+    fn active_visitors_never_exceed_the_limit(
         choices in prop::collection::vec(any::<u32>(), 400..1500),
     ) {
         let (world, _) = run(&LARGE, choices);

@@ -123,7 +123,7 @@ impl World {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn applications_at_two_sites_that_count_admit_the_limit_and_queue_beyond_it() {
+async fn applications_at_two_counting_sites_admit_the_limit_and_queue_the_rest() {
     let world = World::new(Policy::Counters).await;
     assert!(world.status().await.contains("counting: sites 2, active 0\n"));
     let sites = world.sites.each_ref().map(|store| {
@@ -170,7 +170,7 @@ async fn crowd_at_one_site(policy: Policy) -> u32 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sites_that_count_queue_a_crowd_too_early_and_sites_that_hold_slots_do_not() {
+async fn only_sites_that_count_queue_a_crowd_too_early() {
     let counted = crowd_at_one_site(Policy::Counters).await;
     // The other ten slots of the minute are those of the other site, where they are not used.
     assert_eq!(counted, 10, "of 15, in a world of {LIMIT} slots");
@@ -193,7 +193,7 @@ async fn crowds_without_a_ledger(policy: Policy) -> u32 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sites_that_count_exceed_the_limit_and_sites_that_hold_slots_do_not() {
+async fn only_sites_that_count_exceed_the_limit() {
     let counted = crowds_without_a_ledger(Policy::Counters).await;
     // Ten slots of the site in each minute, by a snapshot that includes none of the visitors.
     assert_eq!(counted, 30, "of {LIMIT}");

@@ -100,7 +100,7 @@ fn ledgers(server: &PostgresServer) -> [(&'static str, String); 3] {
 }
 
 #[test]
-fn the_commands_of_the_operations_page_print_what_it_shows() {
+fn the_commands_of_the_operations_page_print_the_shown_output() {
     let server = PostgresServer::start().unwrap();
     replay(OPERATIONS, &ledgers(&server));
 }

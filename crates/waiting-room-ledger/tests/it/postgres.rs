@@ -138,7 +138,7 @@ pub(crate) fn same(kept: &Kept) -> (Term, u32, [(&'static str, Duration); 5], Ve
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_kept_is_what_a_keeper_in_memory_has() {
+async fn postgres_keeps_the_same_state_as_the_keeper_in_memory() {
     let server = PostgresServer::start().unwrap();
     for seed in 1..=5 {
         println!("seed {seed}");
@@ -160,7 +160,7 @@ async fn what_is_kept_is_what_a_keeper_in_memory_has() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_ledger_that_was_replaced_stores_nothing_and_hears_of_it() {
+async fn a_replaced_ledger_stores_nothing_and_learns_of_it() {
     let server = PostgresServer::start().unwrap();
     let mut old = set_up(&server, "shop").await;
     let term = take_over_kept(&mut old).await.term;
@@ -204,7 +204,7 @@ async fn of_two_standbys_one_takes_over_and_none_does_while_batches_arrive() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_acknowledged_survives_a_crash_of_the_server() {
+async fn acknowledged_batches_survive_a_crash_of_the_server() {
     let mut server = PostgresServer::start().unwrap();
     let mut keeper = set_up(&server, "shop").await;
     let term = take_over_kept(&mut keeper).await.term;
@@ -254,7 +254,7 @@ async fn a_batch_that_arrives_late_does_not_replace_a_newer_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_may_lose_what_it_acknowledges_is_refused_by_its_setting() {
+async fn a_server_that_may_lose_acknowledged_writes_is_refused_by_its_setting() {
     for (setting, failover, expected) in [
         ("synchronous_commit=off", Failover::None, "synchronous_commit is off, expected on"),
         ("fsync=off", Failover::None, "fsync is off, expected on"),

@@ -172,7 +172,7 @@ impl Site {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_killed_holder_is_replaced_in_three_seconds_and_a_suspended_one_says_nothing_more() {
+async fn a_killed_holder_is_replaced_in_three_seconds_and_a_suspended_one_silent() {
     let server = PostgresServer::start().unwrap();
     let keys = keys();
     let url = server.url();
@@ -264,7 +264,7 @@ impl Site {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_program_with_bad_arguments_says_what_it_expects() {
+async fn bad_arguments_are_refused_with_the_expected_ones() {
     let server = PostgresServer::start().unwrap();
     let keys = keys();
     let url = server.url();

@@ -140,7 +140,7 @@ impl Visitor {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_visitor_who_moves_is_let_in_and_in_a_full_room_ahead_of_the_line() {
+async fn a_moving_visitor_is_admitted_or_waits_ahead_of_the_line() {
     let world = World::new(4, LASTING).await;
     let [paris, tokyo, _] = &world.sites[..] else { panic!("three sites") };
     let mut ann = Visitor::default();
@@ -303,7 +303,7 @@ async fn within(what: &str, oracle: &Oracle, holds: impl Fn() -> bool) -> Durati
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_limit_holds_while_visitors_move_back_and_forth_and_a_site_dies() {
+async fn the_limit_holds_while_visitors_move_around_and_a_site_dies() {
     const LIMIT: u32 = 120;
     let seed = std::env::var("ROAMING_SEED").ok().and_then(|text| text.parse().ok());
     let seed: u64 = seed.unwrap_or_else(|| u64::from(std::process::id()));

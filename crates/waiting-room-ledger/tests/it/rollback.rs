@@ -134,7 +134,7 @@ async fn until(client: &tokio_postgres::Client, setting: &str, expected: &str) {
 
 /// The backup is from before the third site was added and the second one fenced.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_backup_lacks_is_added_with_the_recovery() {
+async fn changes_that_a_backup_lacks_are_added_by_the_recovery() {
     let server = PostgresServer::start().unwrap();
     let (mut keeper, _) = holder(server.url(), Failover::None).await;
     let corrections = Corrections::new().add_site(SiteId::new(4)).fence(SiteId::new(2)).limit(7);

@@ -188,7 +188,7 @@ pub(crate) async fn until(what: &str, holds: impl Fn() -> bool) -> Duration {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_sites_keep_one_limit_and_a_dead_ledger_stops_nothing_within_the_leases() {
+async fn two_sites_keep_one_limit_and_a_dead_ledger_stops_nothing_in_a_lease() {
     let postgres = PostgresServer::start().unwrap();
     set_up(&postgres, RULES).await;
     let ledger = Ledger::start(&postgres, "127.0.0.1:0").await;
@@ -305,7 +305,7 @@ pub(crate) async fn visit(site: &Router, cookie: Option<&str>) -> (bool, Option<
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn applications_at_two_sites_admit_the_limit_and_a_pass_counts_at_its_site_only() {
+async fn two_sites_admit_the_limit_and_a_pass_counts_at_its_own_site_only() {
     let postgres = PostgresServer::start().unwrap();
     set_up(&postgres, LASTING).await;
     let ledger = Ledger::start(&postgres, "127.0.0.1:0").await;

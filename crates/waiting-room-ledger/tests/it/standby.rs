@@ -31,7 +31,7 @@ fn url_of(primary: &PostgresServer, standby: &PostgresServer) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_acknowledged_is_there_when_a_synchronous_standby_is_promoted() {
+async fn acknowledged_batches_survive_the_promotion_of_a_synchronous_standby() {
     let mut primary = PostgresServer::start_with(&[SYNCHRONOUS]).unwrap();
     let standby = primary.start_standby("standby", &[SYNCHRONOUS]).unwrap();
     let url = url_of(&primary, &standby);

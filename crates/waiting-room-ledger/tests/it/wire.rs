@@ -104,7 +104,7 @@ impl Site {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_site_that_is_unknown_or_has_other_rules_is_told_once() {
+async fn a_site_that_is_unknown_or_has_other_rules_is_notified_once() {
     let net = Net::default();
     ledger(&net).await;
     let mut unknown = Site::new(&net, 9, RULES);

@@ -61,7 +61,7 @@ impl Request {
     /// Encodes the return of units that were charged but not spent.
     pub(super) fn give_back(group: &str, unspent: &[Unspent]) -> Self {
         let mut request = Self::default();
-        unspent.iter().for_each(|it| request.correct(group, &it.ask, &it.charge, 0));
+        unspent.iter().for_each(|unspent| request.correct(group, &unspent.ask, &unspent.charge, 0));
         request
     }
 
@@ -81,7 +81,8 @@ impl Request {
     /// `lua/charge.lua`.
     fn ask(&mut self, group: &str, ask: &ChargeRequest, cost: u64, block: u64) {
         let meter = ScriptMeter::of(&ask.policy, ask.tier);
-        let (name, key) = (ask.policy.name(), ask.key);
+        let name = ask.policy.name();
+        let key = ask.key;
         self.keys.push(format!("{group}:{name}:{}:{key:?}", meter.kind(&ask.policy, ask.tier)));
         self.arguments.extend([
             meter.code,

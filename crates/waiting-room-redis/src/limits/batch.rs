@@ -106,7 +106,8 @@ pub(super) async fn probe<C: ConnectionLike + Clone>(
     shared: Arc<Shared>,
     calls: WeakSender<ChargeCall>,
 ) {
-    let (mut seconds, mut reopening) = (interval(EVERY), Reopening::default());
+    let mut seconds = interval(EVERY);
+    let mut reopening = Reopening::default();
     // After a slow probe, a full second still passes before the next one.
     seconds.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -126,7 +127,8 @@ pub(super) async fn probe<C: ConnectionLike + Clone>(
             reopening = Reopening::default();
             continue;
         }
-        let (mut probed, is_due) = (ask_nothing(&connections, &shared).await, reopening.is_due());
+        let mut probed = ask_nothing(&connections, &shared).await;
+        let is_due = reopening.is_due();
         let is_replaced = probed.is_err() && is_due && connections.replace().await;
         if is_replaced {
             probed = ask_nothing(&connections, &shared).await;

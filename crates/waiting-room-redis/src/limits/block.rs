@@ -91,12 +91,13 @@ impl Block {
         self.charge.cost -= ask.cost;
         let limit = ask.quota().capacity();
         let remaining = self.remaining.saturating_add(self.charge.cost).min(limit);
-        let reset = match remaining < limit {
+        let reset = if remaining < limit {
             // Time may have restored units since the last reply, but the store counts them only at
             // the next call. While some units are used, the reset must be in the future, so it is
             // at least `SOON`.
-            true => self.reset_at.since(now).max(SOON),
-            false => Duration::ZERO,
+            self.reset_at.since(now).max(SOON)
+        } else {
+            Duration::ZERO
         };
         ChargeReply::new(Decision::new(limit, remaining, reset, Some(Duration::ZERO)), Some(spent))
     }

@@ -44,7 +44,8 @@ impl ScriptMeter {
     /// The tiers of a bucket share one state, so they must use the same unit, which is nanoseconds
     /// only if the buckets of all tiers are small enough.
     pub(super) fn of(policy: &RatePolicy, tier: usize) -> Self {
-        let (algorithm, quota) = (policy.algorithm(), policy.quota(tier));
+        let algorithm = policy.algorithm();
+        let quota = policy.quota(tier);
         let code = code(algorithm);
         if !algorithm.is_bucket() {
             let period = nanos(quota.window()).div_ceil(NANOS);

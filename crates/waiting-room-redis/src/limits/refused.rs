@@ -71,8 +71,10 @@ impl Refused {
         }
         let decide = |ask| self.decide(ask, now);
         asks.iter().find_map(decide)?;
-        let reply =
-            |ask| decide(ask).map_or_else(ChargeReply::default, |it| ChargeReply::new(it, None));
+        let reply = |ask| {
+            decide(ask)
+                .map_or_else(ChargeReply::default, |decision| ChargeReply::new(decision, None))
+        };
         Some(asks.iter().map(reply).collect())
     }
 
@@ -120,7 +122,8 @@ impl Refused {
             && entry.limit == ask.quota().capacity()
             && entry.policy == policy(ask);
         (is_same && now < entry.until).then(|| {
-            let (reset, retry) = (entry.reset_at.since(now), entry.retry_at.since(now));
+            let reset = entry.reset_at.since(now);
+            let retry = entry.retry_at.since(now);
             Decision::new(entry.limit, entry.remaining, reset, Some(retry))
         })
     }
@@ -191,8 +194,9 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_ends_by_the_earliest_and_is_told_by_the_latest_time_it_can_have_been_made() {
-        let (refused, ann) = (Refused::new(), ask(1));
+    fn a_remembered_refusal_allows_for_the_uncertain_time_of_its_decision() {
+        let refused = Refused::new();
+        let ann = ask(1);
         let second = Duration::from_secs(1);
         refuse(&refused, &ann, second, second);
         let told = said(&refused, &ann, 500 * MILLI).unwrap();
@@ -204,8 +208,10 @@ mod tests {
     }
 
     #[test]
-    fn it_lasts_no_longer_than_its_numbers_and_ten_seconds() {
-        let (refused, ann, bob) = (Refused::new(), ask(1), ask(2));
+    fn a_remembered_refusal_lasts_at_most_as_long_as_its_numbers_allow() {
+        let refused = Refused::new();
+        let ann = ask(1);
+        let bob = ask(2);
         refuse(&refused, &ann, Duration::from_secs(2), Duration::from_secs(6));
         assert!(said(&refused, &ann, 1_990 * MILLI).is_some());
         assert_eq!(said(&refused, &ann, 2_000 * MILLI), None);
@@ -216,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn however_many_are_refused_nobody_is_refused_in_the_place_of_another() {
+    fn no_key_is_refused_in_the_place_of_another() {
         let refused = Refused::new();
         let second = Duration::from_secs(1);
         for key in 0..3 * PLACES as u64 {

@@ -201,5 +201,7 @@ fn allowed<'a>(
     replies: &'a mut [ChargeReply],
 ) -> impl Iterator<Item = (&'a ChargeRequest, &'a mut Decision)> {
     let decisions = replies.iter_mut().map(|reply| reply.decision.as_mut());
-    asks.iter().zip(decisions).filter_map(|(ask, it)| Some((ask, it.filter(|it| it.allowed)?)))
+    asks.iter()
+        .zip(decisions)
+        .filter_map(|(ask, decision)| Some((ask, decision.filter(|decision| decision.allowed)?)))
 }

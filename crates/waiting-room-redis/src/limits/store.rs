@@ -83,7 +83,8 @@ impl RedisLimits {
         C: ConnectionLike + Clone + Send + Sync + 'static,
         F: Future<Output = RedisResult<C>> + Send + 'static,
     {
-        let (options, name) = (options.validate()?, keys::validate_name(name.into())?);
+        let options = options.validate()?;
+        let name = keys::validate_name(name.into())?;
         let connections = Connections::opened(open).await?;
         Self::start(connections, name, options).await
     }
@@ -101,7 +102,8 @@ impl RedisLimits {
     where
         C: ConnectionLike + Clone + Send + Sync + 'static,
     {
-        let (options, name) = (options.validate()?, keys::validate_name(name.into())?);
+        let options = options.validate()?;
+        let name = keys::validate_name(name.into())?;
         Self::start(Connections::only(connection), name, options).await
     }
 
@@ -151,7 +153,8 @@ impl RedisLimits {
     /// Panics if called outside of a tokio runtime.
     pub fn leasing(self, blocks: Blocks) -> Result<Self, ConfigError> {
         let leases = Arc::new(Leases::new(blocks.validate()?, self.shared.deadline));
-        let (shared, calls) = (Arc::clone(&self.shared), self.calls.downgrade());
+        let shared = Arc::clone(&self.shared);
+        let calls = self.calls.downgrade();
         tokio::spawn(batch::give_back(Arc::clone(&leases), shared, calls));
         Ok(Self { leases: Some(leases), ..self })
     }

@@ -25,7 +25,7 @@ async fn a_node_knows_the_time_of_the_server() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn where_a_server_takes_over_whose_clock_is_behind_the_time_goes_on() {
+async fn time_goes_on_after_a_failover_to_a_server_with_a_slow_clock() {
     on_each(async |engine| {
         let server = start(engine);
         let store = node(&server, RoomRules::new("shop", 9)).await;

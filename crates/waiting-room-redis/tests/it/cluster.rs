@@ -59,9 +59,11 @@ impl Cluster {
     async fn move_slot(&self, key: &str) {
         let slot: usize = tell(&self.nodes[0], &["KEYSLOT", key]).await;
         let from = slot * 3 / SLOTS;
-        let (from, to) = (&self.nodes[from], &self.nodes[(from + 1) % 3]);
+        let to = &self.nodes[(from + 1) % 3];
+        let from = &self.nodes[from];
         let slot = slot.to_string();
-        let (old, new): (String, String) = (tell(from, &["MYID"]).await, tell(to, &["MYID"]).await);
+        let old: String = tell(from, &["MYID"]).await;
+        let new: String = tell(to, &["MYID"]).await;
         let _: Value = tell(to, &["SETSLOT", &slot, "IMPORTING", &old]).await;
         let _: Value = tell(from, &["SETSLOT", &slot, "MIGRATING", &new]).await;
         let keys: Vec<String> = tell(from, &["GETKEYSINSLOT", &slot, "1000"]).await;
@@ -97,7 +99,7 @@ async fn the_example_of_a_cluster_joins_a_room() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_room_in_a_cluster_says_what_the_model_says() {
+async fn a_room_in_a_cluster_agrees_with_the_model() {
     on_each(async |engine| {
         let cluster = Cluster::start(engine).await;
         let connection = cluster.connect().await;
@@ -114,7 +116,7 @@ async fn a_room_in_a_cluster_says_what_the_model_says() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_room_that_is_moved_to_another_node_goes_on() {
+async fn a_room_that_is_moved_to_another_node_continues() {
     on_each(async |engine| {
         let cluster = Cluster::start(engine).await;
         let clock = ManualClock::new(Timestamp::from_secs(1_700_000_000));
@@ -122,7 +124,8 @@ async fn a_room_that_is_moved_to_another_node_goes_on() {
         let rules = RoomRules::new("shop", 1);
         let store =
             RedisStore::with_connection(cluster.connect().await, rules, options).await.unwrap();
-        let (pass, ticket) = (admitted(&store, 1).await, queued(&store, 2).await);
+        let pass = admitted(&store, 1).await;
+        let ticket = queued(&store, 2).await;
         cluster.move_slot("{wr:shop}").await;
         clock.advance(Duration::from_secs(60));
         assert!(matches!(store.renew(pass).await.unwrap(), Renewal::Renew(_)));

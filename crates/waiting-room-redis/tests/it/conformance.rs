@@ -11,12 +11,12 @@ use waiting_room_test::conformance::{self, Coverage, Divergence, Durability, Sui
 use crate::support::{open, patient, start};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn redis_says_what_the_model_says() {
+async fn redis_agrees_with_the_model() {
     agrees_with_the_model(Engine::Redis).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn valkey_says_what_the_model_says() {
+async fn valkey_agrees_with_the_model() {
     agrees_with_the_model(Engine::Valkey).await;
 }
 

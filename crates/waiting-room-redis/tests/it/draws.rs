@@ -44,7 +44,7 @@ fn check_order(store: &RedisStore, crowd: &[(Visitor, u32)], slots: usize) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn entrants_who_went_away_at_any_time_before_or_after_the_start_keep_no_slot_idle() {
+async fn entrants_that_go_away_around_the_start_keep_no_slot_idle() {
     on_each(async |engine| {
         let server = start(engine);
         let clock = ManualClock::new(at(0));
@@ -59,8 +59,9 @@ async fn entrants_who_went_away_at_any_time_before_or_after_the_start_keep_no_sl
         for visitor in &mut all {
             assert_eq!(visitor.ask(&stores[0]).await, Reason::Prequeue, "{engine}");
         }
-        let absent = gone.iter().map(|it| (*it, number(*it))).collect::<Vec<_>>();
-        let mut present = all.iter().map(|it| (*it, number(*it))).collect::<Vec<_>>();
+        let absent = gone.iter().map(|visitor| (*visitor, number(*visitor))).collect::<Vec<_>>();
+        let mut present =
+            all.iter().map(|visitor| (*visitor, number(*visitor))).collect::<Vec<_>>();
         // Those who are present take all slots at once, in the drawn order.
         clock.advance(Duration::from_secs(1));
         for _ in 0..2 {
@@ -69,7 +70,7 @@ async fn entrants_who_went_away_at_any_time_before_or_after_the_start_keep_no_sl
             }
         }
         let inside = |crowd: &[(Visitor, u32)]| {
-            crowd.iter().filter(|(it, _)| matches!(it, Visitor::Admitted(_))).count()
+            crowd.iter().filter(|(visitor, _)| matches!(visitor, Visitor::Admitted(_))).count()
         };
         assert_eq!(inside(&present), 3, "{engine}");
         check_order(&stores[1], &present, 3);
@@ -77,7 +78,7 @@ async fn entrants_who_went_away_at_any_time_before_or_after_the_start_keep_no_sl
         let (mut back, number) = absent[12];
         back.ask(&stores[0]).await;
         let is_better = |place: &u32| *place < places(&stores[1], &[(back, number)])[0];
-        let better = places(&stores[1], &present).iter().filter(|it| is_better(it)).count();
+        let better = places(&stores[1], &present).iter().filter(|place| is_better(place)).count();
         let position = back.ticket().shown_position.unwrap() as usize;
         assert_eq!(position, better.max(3) - 3 + 1, "{engine}");
         for (visitor, _) in &mut present {
@@ -98,8 +99,11 @@ async fn entrants_who_went_away_at_any_time_before_or_after_the_start_keep_no_sl
         waiting.retain(|((visitor, _), _)| matches!(visitor, Visitor::Waits(_)));
         waiting.sort_by_key(|(_, place)| **place);
         let mut second = waiting[1].0.0;
-        let Visitor::Admitted(pass) =
-            present.iter().map(|it| it.0).find(|it| matches!(it, Visitor::Admitted(_))).unwrap()
+        let Visitor::Admitted(pass) = present
+            .iter()
+            .map(|visitor| visitor.0)
+            .find(|visitor| matches!(visitor, Visitor::Admitted(_)))
+            .unwrap()
         else {
             panic!()
         };
@@ -138,7 +142,8 @@ async fn visitors_without_a_number_do_not_wait_for_each_other_after_a_draw() {
             visitor.ask(&stores[1]).await;
         }
         // They arrived in the same instant, so their ids decide.
-        let positions: Vec<_> = late.iter().map(|it| it.ticket().shown_position.unwrap()).collect();
+        let positions: Vec<_> =
+            late.iter().map(|visitor| visitor.ticket().shown_position.unwrap()).collect();
         assert_eq!(positions, [3, 1, 2], "{engine}");
         stores[0].leave(pass.id).await.unwrap();
         late[1].ask(&stores[0]).await;
@@ -148,7 +153,7 @@ async fn visitors_without_a_number_do_not_wait_for_each_other_after_a_draw() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn after_a_loss_just_behind_the_start_those_inside_delay_nobody() {
+async fn after_a_loss_just_behind_the_start_active_visitors_delay_no_others() {
     on_each(async |engine| {
         let server = start(engine);
         let clock = ManualClock::new(at(0));
@@ -161,8 +166,8 @@ async fn after_a_loss_just_behind_the_start_those_inside_delay_nobody() {
                 visitor.ask(&stores[0]).await;
             }
         }
-        crowd.retain(|it| matches!(it, Visitor::Waits(_)));
-        crowd.sort_by_key(|it| it.ticket().entrant.unwrap().place);
+        crowd.retain(|visitor| matches!(visitor, Visitor::Waits(_)));
+        crowd.sort_by_key(|visitor| visitor.ticket().entrant.unwrap().place);
         assert_eq!(crowd.len(), 8);
         clock.advance(Duration::from_secs(1));
         let () = redis::cmd("FLUSHALL").query_async(&mut manager(&server).await).await.unwrap();
@@ -184,7 +189,7 @@ async fn after_a_loss_just_behind_the_start_those_inside_delay_nobody() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_room_that_slept_over_the_start_gives_all_entrants_the_time_to_check_in() {
+async fn a_room_idle_over_the_start_gives_all_entrants_time_to_check_in() {
     on_each(async |engine| {
         let server = start(engine);
         let clock = ManualClock::new(at(0));
@@ -197,7 +202,7 @@ async fn a_room_that_slept_over_the_start_gives_all_entrants_the_time_to_check_i
         wait(&mut crowd, &stores, &clock, at(290)).await;
         // Nobody could check in for a minute, so all of them are away, and nobody is to blame.
         clock.advance(Duration::from_secs(60));
-        let numbers: Vec<_> = crowd.iter().map(|it| number(*it)).collect();
+        let numbers: Vec<_> = crowd.iter().map(|visitor| number(*visitor)).collect();
         for visitor in &mut crowd {
             visitor.ask(&stores[0]).await;
         }

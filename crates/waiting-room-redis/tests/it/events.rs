@@ -122,14 +122,15 @@ pub(crate) async fn wait(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn at_the_start_both_nodes_admit_entrants_in_the_order_that_anyone_can_recompute() {
+async fn both_nodes_admit_entrants_in_an_order_that_anyone_can_recompute() {
     on_each(async |engine| {
         let server = start(engine);
         let clock = ManualClock::new(at(0));
         let stores = nodes(&server, &clock, 5, shuffled()).await;
         clock.advance(Duration::from_secs(110));
         let mut crowd = crowd(&stores, &clock, 30).await;
-        let numbers: Vec<_> = crowd.iter().map(|it| it.ticket().entrant.unwrap().number).collect();
+        let numbers: Vec<_> =
+            crowd.iter().map(|visitor| visitor.ticket().entrant.unwrap().number).collect();
         assert!(numbers.iter().copied().eq(1..=30), "{engine}: {numbers:?}");
         assert_eq!(crowd[3].ticket().shown_position, None);
         let figures = stores[1].snapshot().await.unwrap().event.unwrap();
@@ -210,7 +211,7 @@ async fn all_nodes_start_at_the_same_instant_of_the_servers_clock_without_a_requ
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_room_that_is_lost_in_a_prequeue_is_opened_again_with_its_events_and_numbers() {
+async fn a_room_lost_in_a_prequeue_reopens_with_its_events_and_numbers() {
     on_each(async |engine| {
         let server = start(engine);
         let clock = ManualClock::new(at(0));
@@ -232,19 +233,20 @@ async fn a_room_that_is_lost_in_a_prequeue_is_opened_again_with_its_events_and_n
         assert_eq!(late.ticket().entrant, None);
         crowd.push(late);
         wait(&mut crowd, &stores, &clock, at(300)).await;
-        let numbers: Vec<_> = crowd.iter().map(|it| it.ticket().entrant.unwrap().number).collect();
+        let numbers: Vec<_> =
+            crowd.iter().map(|visitor| visitor.ticket().entrant.unwrap().number).collect();
         assert!(numbers.iter().copied().eq(1..=13), "{engine}: {numbers:?}");
         for _ in 0..2 {
             for visitor in &mut crowd {
                 visitor.ask(&stores[0]).await;
             }
         }
-        let is_in = |it: &&Visitor| matches!(it, Visitor::Admitted(_));
+        let is_in = |visitor: &&Visitor| matches!(visitor, Visitor::Admitted(_));
         assert_eq!(crowd.iter().filter(is_in).count(), 5);
         // After the start, a node that knows the number of entrants restores it, too.
         let places = |crowd: &[Visitor]| -> Vec<_> {
-            let waiting = crowd.iter().filter(|it| !is_in(it));
-            waiting.map(|it| it.ticket().entrant.unwrap().place).collect()
+            let waiting = crowd.iter().filter(|visitor| !is_in(visitor));
+            waiting.map(|visitor| visitor.ticket().entrant.unwrap().place).collect()
         };
         let before = places(&crowd);
         let () = redis::cmd("FLUSHALL").query_async(&mut manager(&server).await).await.unwrap();
@@ -262,7 +264,7 @@ async fn a_room_that_is_lost_in_a_prequeue_is_opened_again_with_its_events_and_n
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn events_are_changed_on_one_node_and_what_has_begun_is_fixed_on_all() {
+async fn events_change_on_one_node_and_started_ones_are_fixed_on_all() {
     on_each(async |engine| {
         let server = start(engine);
         let clock = ManualClock::new(at(0));

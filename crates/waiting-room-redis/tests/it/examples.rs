@@ -40,7 +40,7 @@ fn the_manual_quotes_the_examples() {
 }
 
 #[test]
-fn an_example_without_arguments_says_what_it_needs() {
+fn an_example_without_arguments_prints_its_usage() {
     for name in ["cluster", "sentinel", "tls"] {
         let said = run(name, &[]);
         assert!(said.contains(&format!("usage: {name} <")), "{said}");

@@ -18,7 +18,7 @@ use crate::{
 };
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_decision_that_takes_too_long_is_an_error_and_the_next_ones_are_not_asked_for() {
+async fn a_decision_that_takes_too_long_is_an_error_and_spares_the_next_calls() {
     on_each(async |engine| {
         let server = start(engine);
         let options = RedisStoreOptions::new().deadline(Duration::from_millis(20));
@@ -38,7 +38,7 @@ async fn a_decision_that_takes_too_long_is_an_error_and_the_next_ones_are_not_as
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_comes_back_is_used_again() {
+async fn a_server_that_returns_is_used_again() {
     on_each(async |engine| {
         let mut server = start(engine);
         let store = node(&server, RoomRules::new("shop", 100)).await;
@@ -60,7 +60,8 @@ async fn a_node_that_starts_while_its_server_is_away_joins_the_room_when_it_is_t
         let store = connect(&server, rules.clone(), RedisStoreOptions::new()).await.unwrap();
         let error = store.enter(VisitorId::new(1)).await.unwrap_err();
         assert_eq!(error.kind(), StoreErrorKind::Unavailable);
-        let (now, clock) = (store.now(), SystemClock::new().now());
+        let now = store.now();
+        let clock = SystemClock::new().now();
         assert!(now.since(clock) + clock.since(now) < Duration::from_secs(10), "{now:?} {clock:?}");
         server.start_again().unwrap();
         let told = eventually(async || store.enter(VisitorId::new(1)).await.ok()).await;

@@ -32,7 +32,7 @@ async fn line(store: &RedisStore, clock: &ManualClock) -> Vec<Ticket> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_stands_far_back_costs_no_call_and_stays_in_line() {
+async fn a_visitor_far_back_costs_no_call_and_stays_in_line() {
     on_each(async |engine| {
         let server = start(engine);
         let clock = ManualClock::new(Timestamp::from_secs(1_700_000_000));
@@ -42,7 +42,8 @@ async fn who_stands_far_back_costs_no_call_and_stays_in_line() {
         clock.advance(Duration::from_secs(20));
         store.snapshot().await.unwrap();
 
-        let (asked, before) = (check_ins(&server).await, dues(&server).await);
+        let asked = check_ins(&server).await;
+        let before = dues(&server).await;
         for (ticket, index) in tickets.iter().zip(0_u32..) {
             let verdict = store.check_in(*ticket).await.unwrap();
             let Verdict::Wait { ticket: renewed, .. } = verdict else { panic!("{verdict:?}") };
@@ -66,7 +67,7 @@ async fn who_stands_far_back_costs_no_call_and_stays_in_line() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_stands_far_back_is_told_that_nobody_is_let_in() {
+async fn a_visitor_far_back_learns_that_no_visitor_is_admitted() {
     on_each(async |engine| {
         let server = start(engine);
         let clock = ManualClock::new(Timestamp::from_secs(1_700_000_000));

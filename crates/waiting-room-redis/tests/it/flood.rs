@@ -48,7 +48,8 @@ impl Answers {
         let status = response.status().as_u16();
         let reason = reason_of(response).map(ToString::to_string).unwrap_or_default();
         let retry_after = response.headers().get("retry-after");
-        let is_asked_back = retry_after.is_some_and(|it| it.to_str().unwrap() != "0");
+        let is_asked_back =
+            retry_after.is_some_and(|retry_after| retry_after.to_str().unwrap() != "0");
         match (status, reason.as_str()) {
             (200, "" | "admitted:slot") => self.inside += 1,
             (503, "queued:store_busy" | "refused:limits_busy") if is_asked_back => self.busy += 1,
@@ -62,10 +63,7 @@ impl Answers {
 async fn flood(service: &Router, senders: u32, one_address: bool) -> Answers {
     let mut requests = JoinSet::new();
     for sender in 0..senders {
-        let [_, high, middle, low] = match one_address {
-            true => [0; 4],
-            false => sender.to_be_bytes(),
-        };
+        let [_, high, middle, low] = if one_address { [0; 4] } else { sender.to_be_bytes() };
         let peer = PeerAddr(SocketAddr::from(([10, high, middle, low], 40_000)));
         let request = Request::get("/").header("accept", "text/html");
         let request = request.header("sec-fetch-mode", "navigate").extension(peer);
@@ -125,7 +123,8 @@ fn room_on(store: RedisStore, config: WaitingRoomConfig, ran: &Arc<AtomicU32>) -
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_flood_of_newcomers_does_not_open_a_room_whose_store_answers() {
-    let (server, ran) = (start(Engine::Redis), Arc::default());
+    let server = start(Engine::Redis);
+    let ran = Arc::default();
     let room = room(&server, &ran).await;
     let mut inside = 0;
     for wave in 0..2 {
@@ -142,7 +141,8 @@ async fn a_flood_of_newcomers_does_not_open_a_room_whose_store_answers() {
 /// The attack as it was reported, with the settings of the programs in the docs.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_flood_does_not_open_a_room_with_the_default_deadline_and_timeout() {
-    let (server, ran) = (start(Engine::Redis), Arc::default());
+    let server = start(Engine::Redis);
+    let ran = Arc::default();
     let room = room_on_defaults(&server, &ran).await;
     let answers = flood(&room, 20_000, false).await;
     assert!(answers.inside >= 20, "visitors are admitted during the flood: {answers:?}");
@@ -152,8 +152,9 @@ async fn a_flood_does_not_open_a_room_with_the_default_deadline_and_timeout() {
 
 /// The key is a header of the request, so a client can have as many keys as it likes.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_flood_of_made_up_keys_leaves_no_more_in_the_store_than_its_limit_remembers() {
-    let (server, ran) = (start(Engine::Redis), Arc::default());
+async fn a_flood_of_made_up_keys_stores_no_more_than_the_limit_remembers() {
+    let server = start(Engine::Redis);
+    let ran = Arc::default();
     let limits =
         RedisLimits::with_connection(manager(&server).await, "api", options()).await.unwrap();
     let by_header = RateLimit::new("by-header", Quota::per_day(5), Key::header("x-key"));
@@ -180,7 +181,8 @@ async fn a_flood_of_made_up_keys_leaves_no_more_in_the_store_than_its_limit_reme
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_flood_from_one_address_does_not_lift_its_limit_while_the_store_answers() {
-    let (server, ran) = (start(Engine::Redis), Arc::default());
+    let server = start(Engine::Redis);
+    let ran = Arc::default();
     let limits =
         RedisLimits::with_connection(manager(&server).await, "api", options()).await.unwrap();
     let config = WaitingRoomConfig::builder("api")

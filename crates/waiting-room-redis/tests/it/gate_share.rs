@@ -104,7 +104,7 @@ async fn all_nodes_together_never_run_more_than_the_total() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn where_a_server_takes_over_whose_clock_is_behind_leases_end_all_the_same() {
+async fn leases_end_after_a_failover_to_a_server_with_a_slow_clock() {
     on_each(async |engine| {
         let server = start(engine);
         let mut gone = share(&server, GateStoreFailure::Refuse).await;
@@ -177,7 +177,7 @@ async fn services_that_share_a_server_do_not_meet_and_leave_nothing_behind() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_share_cannot_be_kept_by_is_refused_by_name_and_value() {
+async fn impossible_settings_of_a_share_are_refused_by_name_and_value() {
     on_each(async |engine| {
         let server = start(engine);
         let cause = async |server, gate, options| {

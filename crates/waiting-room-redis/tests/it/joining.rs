@@ -39,7 +39,7 @@ fn refused(joined: Result<RedisStore, StoreError>) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_that_starts_with_other_events_does_not_change_what_has_begun() {
+async fn a_node_that_starts_with_other_events_does_not_change_started_ones() {
     on_each(async |engine| {
         let server = start(engine);
         let clock = ManualClock::new(at(0));
@@ -51,8 +51,10 @@ async fn a_node_that_starts_with_other_events_does_not_change_what_has_begun() {
             clock.advance_to(at(during));
             // Another seed. The message contains both commitments, and neither of the seeds.
             let other = seeded([doors()], 8);
-            let commitment = |it: &Schedule| it.events()[0].shuffle_at_start().unwrap().to_string();
-            let (given, expected) = (commitment(&other), commitment(&shuffled()));
+            let commitment =
+                |schedule: &Schedule| schedule.events()[0].shuffle_at_start().unwrap().to_string();
+            let given = commitment(&other);
+            let expected = commitment(&shuffled());
             let message = refused(join(&server, &clock, other).await);
             let because = "because event \"doors\" has begun";
             assert_eq!(
@@ -96,14 +98,14 @@ async fn a_node_that_starts_with_other_events_does_not_change_what_has_begun() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nodes_that_start_with_old_and_new_events_in_turn_keep_the_event_that_takes_place() {
+async fn nodes_that_start_with_different_events_keep_the_running_event() {
     on_each(async |engine| {
         let server = start(engine);
         let clock = ManualClock::new(at(0));
         let stores = nodes(&server, &clock, 5, shuffled()).await;
         clock.advance(Duration::from_secs(110));
         let mut crowd = crowd(&stores, &clock, 6).await;
-        let numbers: Vec<_> = crowd.iter().map(|it| it.ticket().entrant).collect();
+        let numbers: Vec<_> = crowd.iter().map(|visitor| visitor.ticket().entrant).collect();
         // Releases with a further event, with the same events, without any, and with another one.
         let longer = seeded([doors(), encore()], 7);
         let only_encore = Schedule::new([encore()]).unwrap();
@@ -119,12 +121,12 @@ async fn nodes_that_start_with_old_and_new_events_in_turn_keep_the_event_that_ta
             assert_eq!(*verdict.reason(), Reason::Prequeue, "{engine}");
         }
         wait(&mut crowd, &stores, &clock, at(300)).await;
-        let told: Vec<_> = crowd.iter().map(|it| it.ticket().entrant).collect();
+        let told: Vec<_> = crowd.iter().map(|visitor| visitor.ticket().entrant).collect();
         assert_eq!(told, numbers, "{engine}");
         for visitor in &mut crowd {
             visitor.ask(&stores[1]).await;
         }
-        let is_in = |it: &&Visitor| matches!(it, Visitor::Admitted(_));
+        let is_in = |visitor: &&Visitor| matches!(visitor, Visitor::Admitted(_));
         assert!(crowd.iter().filter(is_in).count() > 0, "{engine}");
         // Once the event is over, a release may lack it, or use its name again.
         clock.advance_to(at(901));

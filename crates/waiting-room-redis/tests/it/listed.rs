@@ -35,11 +35,11 @@ async fn each_node_knows_which_nodes_share_its_room_and_when_they_were_last_hear
         let seen_here = nodes(&here, |nodes| nodes.len() == 2).await;
         let seen_there = nodes(&there, |nodes| nodes.len() == 2).await;
         for (store, seen) in [(&here, &seen_here), (&there, &seen_there)] {
-            assert_eq!(seen.iter().filter(|it| it.is_this_node).count(), 1, "{seen:?}");
-            assert!(seen.iter().all(|it| it.is_heard(store.now())), "{seen:?}");
+            assert_eq!(seen.iter().filter(|node| node.is_this_node).count(), 1, "{seen:?}");
+            assert!(seen.iter().all(|node| node.is_heard(store.now())), "{seen:?}");
         }
         let this = |nodes: &[RoomNode]| {
-            nodes.iter().find(|it| it.is_this_node).map(|it| it.name.clone()).unwrap()
+            nodes.iter().find(|known| known.is_this_node).map(|known| known.name.clone()).unwrap()
         };
         assert_ne!(this(&seen_here), this(&seen_there));
 
@@ -47,7 +47,7 @@ async fn each_node_knows_which_nodes_share_its_room_and_when_they_were_last_hear
         let stopped = this(&seen_there);
         drop(there);
         let heard_at = |nodes: &[RoomNode], name: &str| {
-            nodes.iter().find(|it| it.name == name).map(|it| it.last_heard)
+            nodes.iter().find(|known| known.name == name).map(|known| known.last_heard)
         };
         let me = this(&seen_here);
         let after = nodes(&here, |nodes| heard_at(nodes, &me) > heard_at(&seen_here, &me)).await;
@@ -59,7 +59,7 @@ async fn each_node_knows_which_nodes_share_its_room_and_when_they_were_last_hear
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_list_of_the_nodes_is_bounded_and_forgets_what_is_older_than_a_minute() {
+async fn the_list_of_nodes_is_bounded_and_forgets_entries_after_a_minute() {
     on_each(async |engine| {
         let server = start(engine);
         let mut connection = connection(&server).await;

@@ -21,7 +21,7 @@ use crate::support::{
 const START: Timestamp = Timestamp::from_secs(1_700_000_000);
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_asked_so_long_ago_that_nobody_waits_is_not_let_in() {
+async fn a_request_past_its_deadline_is_not_admitted() {
     on_each(async |engine| {
         let server = start(engine);
         let options = RedisStoreOptions::new().deadline(Duration::from_millis(20));
@@ -61,7 +61,7 @@ async fn a_room_that_is_opened_again_does_not_begin_behind_the_time_that_nodes_k
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_key_stays_for_ever_of_a_room_whose_node_was_killed_with_its_first_visitors() {
+async fn no_key_of_a_room_stays_forever_after_its_node_was_killed() {
     on_each(async |engine| {
         let server = start(engine);
         let clock = ManualClock::new(START);
@@ -136,7 +136,7 @@ async fn a_server_that_may_evict_keys_from_now_on_is_noticed_within_a_minute() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_that_somebody_has_deleted_stops_nothing() {
+async fn a_deleted_key_stops_nothing() {
     on_each(async |engine| {
         let of_line = ["present", "arrivals", "networks"];
         for key in ["visitors", "deadlines", "ended", "voids"].into_iter().chain(of_line) {
@@ -243,7 +243,8 @@ async fn a_server_without_free_memory_renews_and_ends_sessions() {
         let clock = ManualClock::new(START);
         let rules = RoomRules::new("shop", 2).with_session_duration(Duration::from_secs(80));
         let store = node_by(clock.clone(), &server, rules).await;
-        let (ann, _) = (admitted(&store, 1).await, admitted(&store, 2).await);
+        let ann = admitted(&store, 1).await;
+        admitted(&store, 2).await;
         set(&server, "CONFIG", ["SET", "maxmemory", "1"]).await;
         clock.advance(Duration::from_secs(15));
         let renewed = store.renew(ann).await.unwrap();
@@ -319,7 +320,7 @@ async fn a_crowd_that_has_vanished_is_cleared_within_moments() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_room_that_nobody_looks_at_any_more_is_forgotten() {
+async fn a_room_without_requests_is_forgotten() {
     on_each(async |engine| {
         let server = start(engine);
         let rules = RoomRules::new("shop", 1).with_refresh_interval(Duration::from_secs(2));

@@ -86,7 +86,7 @@ async fn a_network_has_no_more_places_than_its_share_whichever_node_it_asks() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_place_that_is_let_in_left_or_lapsed_is_for_another_of_the_network() {
+async fn a_place_that_ends_in_any_way_is_free_for_its_network() {
     on_each(async |engine| {
         let server = start(engine);
         let clock = ManualClock::new(START);
@@ -119,7 +119,7 @@ async fn a_place_that_is_let_in_left_or_lapsed_is_for_another_of_the_network() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_count_of_networks_that_is_lost_refuses_no_visitor_and_is_no_loss_of_passes() {
+async fn a_lost_count_of_networks_refuses_no_visitor_and_is_no_loss_of_passes() {
     on_each(async |engine| {
         // A key that is lost, and the number of places in the line afterwards.
         for (key, places) in [("networks", 4), ("visitors", 2), ("deadlines", 2)] {

@@ -11,7 +11,7 @@ use crate::support::{
 };
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_many_who_come_to_four_nodes_at_once_exactly_the_limit_is_let_in() {
+async fn four_nodes_admit_exactly_the_limit_of_a_crowd() {
     on_each(async |engine| {
         let server = start(engine);
         let rules = RoomRules::new("shop", 20).with_new_users_per_minute(15);
@@ -24,18 +24,20 @@ async fn of_many_who_come_to_four_nodes_at_once_exactly_the_limit_is_let_in() {
             }
         }
         let verdicts = visitors.join_all().await;
-        let admitted = verdicts.iter().filter(|it| matches!(it, Ok(Verdict::Admit { .. }))).count();
+        let admitted =
+            verdicts.iter().filter(|verdict| matches!(verdict, Ok(Verdict::Admit { .. }))).count();
         assert_eq!((admitted, verdicts.len()), (15, 200));
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_one_node_says_the_others_know() {
+async fn a_decision_of_one_node_is_known_to_the_others() {
     on_each(async |engine| {
         let server = start(engine);
         let rules = RoomRules::new("shop", 1);
-        let (here, there) = (node(&server, rules.clone()).await, node(&server, rules).await);
+        let here = node(&server, rules.clone()).await;
+        let there = node(&server, rules).await;
         let pass = admitted(&here, 1).await;
         let ticket = queued(&there, 2).await;
         assert!(matches!(there.renew(pass).await, Ok(Renewal::Renew(_))));
@@ -65,7 +67,7 @@ async fn rooms_and_services_that_share_a_server_do_not_meet() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_was_let_in_without_being_told_is_taken_out_again() {
+async fn an_undelivered_admission_is_undone() {
     on_each(async |engine| {
         let server = start(engine);
         let options = RedisStoreOptions::new().deadline(Duration::from_millis(20));

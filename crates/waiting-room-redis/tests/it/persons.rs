@@ -59,7 +59,8 @@ async fn a_person_has_one_session_and_one_place_at_all_nodes() {
         let clock = ManualClock::new(Timestamp::from_secs(1_700_000_000));
         let (here, store) = node(&server, &clock).await;
         let (there, _) = node(&server, &clock).await;
-        let (mut phone, mut laptop) = (None, None);
+        let mut phone = None;
+        let mut laptop = None;
         assert_eq!(send(&here, "ann", &mut phone).await, "inside");
         assert_eq!(send(&there, "ann", &mut laptop).await, "inside");
         assert_eq!(store.snapshot().await.unwrap().active, 1);

@@ -49,7 +49,7 @@ async fn holds(store: &RedisStore, clock: &ManualClock, pass: Pass) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_was_emptied_lets_nobody_in_while_old_passes_are_about() {
+async fn an_emptied_server_admits_no_visitor_while_old_passes_exist() {
     on_each(async |engine| {
         let server = start(engine);
         let clock = ManualClock::new(START);
@@ -78,7 +78,7 @@ fn long_rules() -> RoomRules {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_operator_who_shortens_sessions_does_not_shorten_the_hold() {
+async fn shortening_sessions_as_an_operator_does_not_shorten_the_hold() {
     on_each(async |engine| {
         let server = start(engine);
         let clock = ManualClock::new(START);
@@ -90,7 +90,7 @@ async fn an_operator_who_shortens_sessions_does_not_shorten_the_hold() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_release_that_shortens_sessions_does_not_shorten_the_hold() {
+async fn a_release_with_shorter_sessions_does_not_shorten_the_hold() {
     on_each(async |engine| {
         let server = start(engine);
         let clock = ManualClock::new(START);
@@ -103,8 +103,7 @@ async fn a_release_that_shortens_sessions_does_not_shorten_the_hold() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_room_of_which_one_key_was_deleted_or_evicted_lets_nobody_in_while_old_passes_are_about()
-{
+async fn a_room_that_lost_a_key_admits_no_visitor_while_old_passes_exist() {
     on_each(async |engine| {
         for key in ["visitors", "deadlines", "ended", "voids", "minute"] {
             let server = start(engine);
@@ -161,7 +160,7 @@ async fn sessions_and_minutes_that_end_by_themselves_are_no_loss() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_was_started_again_without_its_memory_does_so_too() {
+async fn a_server_restarted_without_its_memory_admits_no_visitor_either() {
     on_each(async |engine| {
         let mut server = start(engine);
         let clock = ManualClock::new(START);
@@ -189,7 +188,7 @@ async fn rules_that_an_operator_changed_outlive_the_memory_of_the_server() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_kept_everything_is_not_believed_to_have() {
+async fn a_server_that_kept_its_data_is_not_trusted_to_have() {
     on_each(async |engine| {
         let mut server = EngineServer::start(engine, Persistence::Always).unwrap();
         let clock = ManualClock::new(START);
@@ -206,7 +205,8 @@ async fn a_server_that_kept_everything_is_not_believed_to_have() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_replica_that_takes_over_may_have_missed_something() {
     on_each(async |engine: Engine| {
-        let (server, replica) = (start(engine), start(engine));
+        let server = start(engine);
+        let replica = start(engine);
         follow(&replica, Some(&server)).await;
         let clock = ManualClock::new(START);
         let (_, pass) = used(&server, &clock, Recovery::Pause).await;
@@ -221,9 +221,10 @@ async fn a_replica_that_takes_over_may_have_missed_something() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pass_that_was_renewed_unheard_outlives_the_session_that_the_replica_knows() {
+async fn an_unheard_renewal_outlives_the_session_that_the_replica_knows() {
     on_each(async |engine: Engine| {
-        let (server, replica) = (start(engine), start(engine));
+        let server = start(engine);
+        let replica = start(engine);
         follow(&replica, Some(&server)).await;
         let clock = ManualClock::new(START);
         let (store, pass) = used(&server, &clock, Recovery::Pause).await;
@@ -265,13 +266,14 @@ async fn has_heard(replica: &EngineServer) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_hold_those_in_line_go_on_at_once_with_the_arrival_that_their_tickets_say() {
+async fn without_a_hold_the_line_continues_at_once_in_the_order_of_its_tickets() {
     on_each(async |engine| {
         let server = start(engine);
         let clock = ManualClock::new(START);
         let (store, _) = used(&server, &clock, Recovery::AdmitAtOnce).await;
         admitted(&store, 2).await;
-        let (first, second) = (queued(&store, 3).await, queued(&store, 4).await);
+        let first = queued(&store, 3).await;
+        let second = queued(&store, 4).await;
         let () = redis::cmd("FLUSHALL").query_async(&mut manager(&server).await).await.unwrap();
         admitted(&store, 5).await;
         clock.advance(Duration::from_secs(1));

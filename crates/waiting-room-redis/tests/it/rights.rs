@@ -96,7 +96,7 @@ async fn takes_part_in_a_draw(store: &RedisStore, clock: &ManualClock) {
 }
 
 #[test]
-fn the_rights_in_the_manual_are_those_that_the_scripts_use() {
+fn the_rights_in_the_manual_are_exactly_the_ones_in_use() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut used = BTreeSet::from(["evalsha".to_owned(), "script|load".to_owned()]);
     for folder in ["lua", "lua/room", "limits/lua"] {

@@ -50,7 +50,7 @@ impl Visitor {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_visitor_who_comes_back_within_a_session_stays_inside_whatever_the_round_trip() {
+async fn a_visitor_that_returns_within_its_session_stays_at_any_round_trip() {
     let server = start(Engine::Redis);
     for (round, round_trip) in (0..).zip([0, 2, 20, 50, 100]) {
         let link = Link::with_round_trip(server.port(), Duration::from_millis(round_trip)).await;

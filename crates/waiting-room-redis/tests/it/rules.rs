@@ -5,11 +5,12 @@ use waiting_room_core::{RoomRules, Store};
 use crate::support::{eventually, manager, node, on_each, start};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_an_operator_changes_on_one_node_the_others_learn() {
+async fn a_change_by_an_operator_on_one_node_reaches_the_others() {
     on_each(async |engine| {
         let server = start(engine);
         let rules = RoomRules::new("shop", 10);
-        let (here, there) = (node(&server, rules.clone()).await, node(&server, rules).await);
+        let here = node(&server, rules.clone()).await;
+        let there = node(&server, rules).await;
         here.configure(|rules| rules.with_total_active_users(20)).await.unwrap();
         there.configure(|rules| rules.with_new_users_per_minute(5)).await.unwrap();
         let limits = eventually(async || {
@@ -23,7 +24,7 @@ async fn what_an_operator_changes_on_one_node_the_others_learn() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_that_is_started_again_keeps_what_operators_changed_and_a_release_does_not() {
+async fn a_restart_keeps_the_changes_of_operators_and_a_release_does_not() {
     on_each(async |engine| {
         let server = start(engine);
         let first = node(&server, RoomRules::new("shop", 10)).await;
@@ -52,7 +53,7 @@ async fn wrong_rules_are_refused_and_the_old_ones_stay() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_an_operator_changed_outlives_the_memory_of_the_server_and_a_start_after_it() {
+async fn changes_by_an_operator_outlive_a_server_loss_and_a_later_start() {
     on_each(async |engine| {
         let server = start(engine);
         let first = node(&server, RoomRules::new("shop", 10)).await;
@@ -68,11 +69,12 @@ async fn what_an_operator_changed_outlives_the_memory_of_the_server_and_a_start_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_that_a_replica_has_not_heard_of_is_replaced_by_the_next_one_everywhere() {
+async fn a_change_that_a_replica_missed_is_replaced_by_the_next_one() {
     on_each(async |engine| {
         let server = start(engine);
         let rules = RoomRules::new("shop", 10);
-        let (here, there) = (node(&server, rules.clone()).await, node(&server, rules).await);
+        let here = node(&server, rules.clone()).await;
+        let there = node(&server, rules).await;
         let mut connection = manager(&server).await;
         let mut dump = redis::cmd("DUMP");
         let room: Vec<u8> = dump.arg("{wr:shop}:room").query_async(&mut connection).await.unwrap();

@@ -39,7 +39,8 @@ fn seen(verdict: &Verdict) -> Seen {
 /// Sends the same random requests of a few visitors to a server and to a room in memory, and
 /// compares all verdicts.
 async fn compare(store: &impl Store, memory: &MemoryStore, clock: &ManualClock) -> u32 {
-    let (mut tickets, mut turns) = ([None::<Ticket>; 7], 0);
+    let mut tickets = [None::<Ticket>; 7];
+    let mut turns = 0;
     let dice = VisitorId::new(SEED.into());
     for step in 0..1_500 {
         let roll = dice.draw(step);
@@ -99,7 +100,7 @@ async fn a_stay_has_the_same_effect_on_a_server_as_in_memory() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_turn_that_one_node_tells_is_taken_on_another() {
+async fn a_turn_that_one_node_announces_is_taken_on_another() {
     on_each(async |engine| {
         let server = start(engine);
         let clock = ManualClock::new(START);

@@ -28,8 +28,8 @@ impl TlsServer {
             fs::write(&path, text).unwrap();
             path.to_str().unwrap().to_owned()
         };
-        let (public, secret) =
-            (file("cert.pem", &certificate), file("key.pem", &signed.signing_key.serialize_pem()));
+        let public = file("cert.pem", &certificate);
+        let secret = file("key.pem", &signed.signing_key.serialize_pem());
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let options = [
             ["--tls-port", &port.to_string()],
@@ -48,7 +48,7 @@ impl TlsServer {
 
     /// Connects a store over TLS that trusts this certificate, and those of the machine.
     async fn store(&self, trusted: Option<&str>) -> Result<RedisStore, impl std::error::Error> {
-        let root_cert = trusted.map(|it| it.as_bytes().to_vec());
+        let root_cert = trusted.map(|trusted| trusted.as_bytes().to_vec());
         let certificates = TlsCertificates { client_tls: None, root_cert };
         let url = format!("rediss://localhost:{}", self.port);
         let client = Client::build_with_tls(url, certificates).unwrap();
@@ -62,7 +62,7 @@ impl TlsServer {
 }
 
 #[tokio::test]
-async fn a_room_is_shared_over_tls_with_a_certificate_that_is_trusted_and_no_other() {
+async fn a_room_is_shared_over_tls_only_with_a_trusted_certificate() {
     // Once for the process: the `redis` client has no cryptography of its own.
     rustls::crypto::ring::default_provider().install_default().unwrap();
     for engine in [Engine::Redis, Engine::Valkey] {

@@ -18,7 +18,7 @@ fn of(counts: impl IntoIterator<Item = u32>) -> Day {
 const SHIPPED: &str = include_str!("../../../../examples/shop/data/worldcup98-1998-06-30.csv");
 
 #[test]
-fn a_file_is_read_however_it_is_written() {
+fn a_file_is_read_in_every_notation() {
     let expected = day("minute,requests\n1998-06-30T14:00,1\n1998-06-30T14:01,2\n");
     assert_eq!((expected.counts.as_slice(), expected.missing), ([1, 2].as_slice(), 0));
     for same in [
@@ -114,7 +114,7 @@ fn every_day_with_a_request_has_a_steepest_hour() {
 }
 
 #[test]
-fn a_stretch_can_be_asked_for_by_minute_or_by_time_of_day() {
+fn a_stretch_can_be_chosen_by_minute_or_by_time_of_day() {
     let shipped = day(SHIPPED);
     assert_eq!((shipped.counts.len(), shipped.missing), (1_440, 0));
     for from in ["14:30", "1998-06-30T14:30", "1998-06-30 14:30:00"] {

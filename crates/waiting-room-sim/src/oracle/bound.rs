@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dip_is_seen_by_those_who_were_under_way_and_by_nobody_else() {
+    fn a_dip_counts_only_for_visitors_under_way() {
         let mut bound = bound();
         let before = bound.epoch();
         bound.change(5, 0);

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_cut_to_nothing_never_was() {
+    fn an_interval_cut_to_nothing_is_removed() {
         let mut active = Active::default();
         let first = active.begin(at(5), at(50), 2);
         active.cut(first, at(4));
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_still_change_is_not_counted() {
+    fn intervals_that_may_still_change_are_not_counted() {
         let mut active = Active::default();
         active.begin(at(1), at(9), 2);
         active.begin(at(5), at(9), 2);

@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn those_who_arrived_later_and_oneself_do_not_stand_before() {
+    fn later_arrivals_and_the_visitor_itself_are_not_ahead() {
         let mut line = Line::default();
         let own = line.stand(VisitorNo(1), at(10), at(50));
         line.stand(VisitorNo(2), at(9), at(50));
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn who_steps_out_counts_while_an_older_request_is_under_way() {
+    fn a_leaving_visitor_counts_while_an_older_request_is_under_way() {
         let mut line = Line::default();
         let standing = line.stand(VisitorNo(1), at(10), at(50));
         line.step_out(VisitorNo(1), standing, at(20));

@@ -196,14 +196,14 @@ mod tests {
     }
 
     #[test]
-    fn a_later_visitor_who_got_in_between_two_answers_is_an_inversion() {
+    fn a_later_visitor_admitted_between_two_answers_is_an_inversion() {
         let mut order = order();
         order.record(let_in(6, 25, 26));
         assert!(overtaken(&order, WAITER));
     }
 
     #[test]
-    fn what_is_not_certain_is_not_an_inversion() {
+    fn an_uncertain_order_is_not_an_inversion() {
         for harmless in [
             let_in(5, 25, 26),
             let_in(6, 20, 26),
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn somebody_from_before_who_returned_in_between_leaves_it_open() {
+    fn an_earlier_visitor_that_returned_in_between_leaves_it_open() {
         let mut order = order();
         order.record(let_in(6, 25, 26));
         order.record(let_in(4, 30, 31));
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn somebody_from_before_who_was_there_all_the_time_changes_nothing() {
+    fn an_earlier_visitor_that_was_there_all_the_time_changes_nothing() {
         let mut order = order();
         order.record(let_in(6, 25, 26));
         let present = Some(Span { from: at(10), to: at(45) });
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn somebody_from_before_who_was_away_for_a_moment_leaves_it_open() {
+    fn an_earlier_visitor_that_was_briefly_away_leaves_it_open() {
         let mut order = order();
         order.record(let_in(6, 25, 26));
         let present = Some(Span { from: at(10), to: at(28) });
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stray_request_from_before_leaves_it_open_for_as_long_as_it_may_last() {
+    fn a_stray_request_of_an_earlier_visitor_leaves_it_open_while_it_may_last() {
         let mut order = order();
         order.record(Admission { fate: Fate::Stray, ..let_in(4, 10, 11) });
         order.record(let_in(6, 25, 26));
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_taken_while_the_waiter_was_away_is_its_own_fault() {
+    fn a_slot_taken_while_the_waiter_was_away_is_no_inversion() {
         let mut order = order();
         order.record(let_in(6, 25, 26));
         assert!(overtaken(&order, (5, 20, 70, 50)), "no admission since the waiter went away");

@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_oldest_is_in_front_in_whatever_order_they_land() {
+    fn the_oldest_is_in_front_in_any_order_of_landing() {
         let mut flights = Flights::default();
         let depart = |flights: &mut Flights, secs| {
             flights.depart(Departure {

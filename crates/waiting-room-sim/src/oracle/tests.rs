@@ -125,7 +125,7 @@ fn a_visitor_with_a_place_must_not_be_refused() {
 }
 
 #[test]
-fn an_early_question_makes_no_place() {
+fn an_early_check_in_makes_no_place() {
     let mut scene = Scene::new(1, None);
     scene.ask(1, 0, ADMITTED);
     scene.ask(2, 1_000, first());
@@ -164,7 +164,7 @@ fn each_visitor_has_one_outcome() {
 }
 
 #[test]
-fn visitors_who_are_gone_take_no_memory() {
+fn departed_visitors_take_no_memory() {
     let mut scene = Scene::new(1, None);
     for visitor in 0..5_000 {
         scene.ask(visitor, visitor * 1_000, first());

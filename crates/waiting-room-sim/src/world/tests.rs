@@ -63,7 +63,7 @@ fn a_line_that_is_full_refuses_and_keeps_its_promises() {
 }
 
 #[test]
-fn answers_that_take_long_or_get_lost_raise_no_false_alarm() {
+fn slow_and_lost_answers_raise_no_false_alarm() {
     for seed in seeds(2) {
         for (latency_ms, loss) in [(1, 0.0), (50, 0.01), (300, 0.05), (3_000, 0.2)] {
             let latency = Duration::from_millis(latency_ms);

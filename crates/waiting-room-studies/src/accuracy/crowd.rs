@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_makes_about_as_many_requests_as_is_said() {
+    fn a_client_makes_about_the_given_number_of_requests() {
         for seed in seeds(3) {
             let crowd = Crowd::new(&[100; 1_440].into_iter().collect());
             let mut rng = Pcg64Mcg::seed_from_u64(seed);

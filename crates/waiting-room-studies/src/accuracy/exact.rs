@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_exactly_one_window_old_is_outside() {
+    fn an_event_of_exactly_one_window_ago_is_outside() {
         let mut window = Window::new(WINDOW);
         seconds(&[100, 159]).into_iter().for_each(|time| window.add(time));
         assert_eq!(window.count(Timestamp::from_secs(159)), 2);
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn the_truth_of_a_few_requests_is_what_one_counts_by_hand() {
+    fn the_exact_count_of_a_few_requests_agrees_with_counting_by_hand() {
         let truth = Truth::of(&seconds(&[100, 100, 110, 160, 165, 171]), 2, WINDOW);
         assert_eq!(truth.before, [0, 1, 2, 1, 2, 2]);
         // The third and the last request find two others in the window.

@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn the_means_are_as_they_are_calculated() {
+    fn the_means_are_as_calculated() {
         for seed in seeds(3) {
             // The heavier the tail, the more slowly the mean converges.
             for (rates, tolerance) in [

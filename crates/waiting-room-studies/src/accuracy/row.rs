@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn of_nothing_there_is_no_share() {
+    fn an_empty_total_has_no_share() {
         let quota = Quota::per_minute(50);
         let row = Row::new(1, "none", &quota, 1, Candidate::FixedWindow, &Tally::default());
         assert_eq!((row.mean_rate_error, row.admitted_above_exact), (None, None));

@@ -94,7 +94,7 @@ mod tests {
     use crate::accuracy::tests::small_traffic;
 
     #[test]
-    fn one_wrong_decision_of_the_log_fails_the_study_and_of_the_others_does_not() {
+    fn only_a_wrong_decision_of_the_log_fails_the_study() {
         let study = Study::run(1, &small_traffic(1_000));
         assert!(study.log_is_exact());
         for wrong in 0..study.rows.len() {

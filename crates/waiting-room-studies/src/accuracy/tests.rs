@@ -101,7 +101,7 @@ fn a_seed_gives_the_same_numbers_on_any_number_of_threads() {
 }
 
 #[test]
-fn the_worst_that_an_adversary_gets_in_one_window_is_known() {
+fn the_worst_case_of_an_adversary_in_one_window_is_known() {
     let study = small_study(1, 1);
     let worst = |algorithm| rows_of(&study, algorithm).last().unwrap().most_in_any_window;
     assert_eq!(worst("fixed window"), 200);
@@ -143,7 +143,7 @@ fn the_boundary_of_a_fixed_window_is_counted_as_a_person_would() {
 }
 
 #[test]
-fn in_the_open_loop_a_source_over_its_limit_owes_gcra_what_it_was_refused() {
+fn in_the_open_loop_gcra_refuses_a_source_for_earlier_refusals() {
     let quota = Quota::per_minute(50);
     let seconds: Vec<_> = [0.0; 150].into_iter().chain([61.0]).collect();
     let tally = tally(&Gcra::new(&quota), Used::Other, &quota, &seconds);
@@ -152,7 +152,7 @@ fn in_the_open_loop_a_source_over_its_limit_owes_gcra_what_it_was_refused() {
 }
 
 #[test]
-fn a_log_that_is_off_by_one_is_found_out() {
+fn a_log_that_is_off_by_one_is_detected() {
     let quota = Quota::per_minute(50);
     let window = Duration::from_secs(60);
     let seconds: Vec<_> = evenly(4_000, 0.0, 2_400.0).collect();

@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_sources_come_as_make_the_requests() {
+    fn the_number_of_sources_matches_the_requests() {
         let near = small_traffic(600_000).swap_remove(4);
         assert_eq!((near.name, near.sources), ("near the limit", 1_200));
         assert_eq!(near.clone().scaled_to(1).sources, 1);

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_added_up_keeps_the_fullest_window() {
+    fn sums_keep_the_fullest_window() {
         let one = Tally {
             requests: 9,
             open: Wrong { refused: 1, allowed: 2 },

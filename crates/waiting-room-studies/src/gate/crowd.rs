@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn all_are_served_once_and_no_faster_than_the_service_can() {
+    fn every_client_is_served_once_and_within_the_capacity() {
         for seed in seeds(2) {
             for advice in [Advice::Constant(Duration::from_secs(1)), Advice::Gate] {
                 let outcome = crowd(advice, seed);
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn told_to_come_back_in_a_second_nobody_comes_sooner_or_much_later() {
+    fn clients_told_to_return_in_a_second_come_no_sooner_and_not_much_later() {
         let outcome = crowd(Advice::Constant(Duration::from_secs(1)), 7);
         // Each remaining client sends a request about every 1.1 s.
         let rounds = outcome.makespan.as_secs_f64() / 1.1;

@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_finishes_makes_room_for_the_next() {
+    fn a_finished_request_makes_room_for_the_next() {
         let mut door = door();
         assert_eq!(enter(&mut door, 0), Said::Run);
         assert!(matches!(enter(&mut door, 1), Said::Wait(_)));
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn who_goes_away_or_has_its_deadline_waits_no_longer() {
+    fn a_disconnect_or_a_deadline_ends_the_wait() {
         let mut door = door();
         let until = Timestamp::ZERO + Duration::from_secs(5);
         (0..3).for_each(|who| _ = enter(&mut door, who));
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn events_come_by_time_and_then_as_they_were_set() {
+    fn events_come_by_time_and_then_in_the_order_of_insertion() {
         let mut agenda = Agenda::new();
         for (second, event) in [(3, 'c'), (1, 'z'), (1, 'a'), (2, 'b')] {
             agenda.set(Timestamp::from_secs(second), event);

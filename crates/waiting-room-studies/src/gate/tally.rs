@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_99th_percentile_is_the_time_that_one_of_a_hundred_is_beyond() {
+    fn one_in_a_hundred_times_is_beyond_the_99th_percentile() {
         let latencies = (1..=100).rev().map(Duration::from_millis).collect();
         let tally = Tally { latencies, ..Tally::default() };
         let percentiles = [0.5, 0.99, 1.0].map(|share| format!("{:.0}", tally.percentile(share)));

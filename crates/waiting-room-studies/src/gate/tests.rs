@@ -82,7 +82,7 @@ fn below_the_capacity_a_queue_waits_as_long_as_erlang_calculated() {
 }
 
 #[test]
-fn without_a_bound_the_goodput_falls_to_nothing_and_nobody_is_idle() {
+fn without_a_bound_the_goodput_falls_to_zero_at_full_load() {
     for seed in seeds(2) {
         let traffic = traffic(200, Duration::from_millis(250));
         let after = |warm_up| goodput(&Policy::unbounded(), &traffic, span(warm_up, 250), seed);
@@ -94,7 +94,7 @@ fn without_a_bound_the_goodput_falls_to_nothing_and_nobody_is_idle() {
 }
 
 #[test]
-fn a_client_that_is_heard_to_leave_is_not_served_for_nothing() {
+fn a_client_whose_disconnect_is_noticed_is_not_served_in_vain() {
     for seed in seeds(2) {
         let unnoticed = traffic(200, Duration::from_millis(250));
         let noticed = Traffic { abandonment: Abandonment::Noticed, ..unnoticed.clone() };
@@ -124,7 +124,7 @@ fn below_the_capacity_all_are_served_and_counted_once() {
 }
 
 #[test]
-fn the_discipline_by_default_is_useful_again_soon_after_an_overload_begins() {
+fn the_default_discipline_is_useful_again_soon_after_an_overload_begins() {
     for seed in seeds(2) {
         let traffic = traffic(200, Duration::from_millis(250));
         let after =

@@ -218,7 +218,7 @@ mod tests {
 "#;
 
     #[test]
-    fn the_runs_without_faults_are_read() {
+    fn runs_without_faults_are_read() {
         let runs = runs(RUNS).unwrap();
         let read: Vec<_> = runs.iter().map(|run| (run.policy, run.seed, run.early)).collect();
         assert_eq!(read, [(Policy::Escrow, 11, 0), (Policy::Counters, 3, 6_514)]);

@@ -110,7 +110,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn everybody_comes_when_due_and_once(
+        fn every_visitor_comes_once_and_when_due(
             dues in proptest::collection::vec((0..500_000_u32, 0..3_000_u32), 1..200),
         ) {
             let mut wheel = Wheel::new();
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_late_is_due_at_once() {
+    fn a_late_visitor_is_due_at_once() {
         let mut wheel = Wheel::new();
         assert_eq!(wheel.pop(100), None);
         wheel.schedule(3, 7);

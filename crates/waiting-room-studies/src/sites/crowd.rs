@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn everybody_is_chosen_in_proportion_to_the_weight() {
+    fn each_item_is_chosen_in_proportion_to_its_weight() {
         let skew = Skew::by([1.0, 0.0, 3.0]);
         let chosen = [0.0, 0.24, 0.25, 0.9, 1.0].map(|place| skew.choose(place));
         assert_eq!(chosen, [0, 0, 2, 2, 2]);

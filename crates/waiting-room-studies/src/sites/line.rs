@@ -80,7 +80,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_line_knows_as_much_as_a_list(
+        fn a_line_agrees_with_a_list(
             arrivals in proptest::collection::vec(0..90_u32, 0..200),
             leaves in proptest::collection::vec(any::<prop::sample::Index>(), 0..100),
         ) {

@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_piles_up_while_nobody_asks() {
+    fn nothing_piles_up_without_readers() {
         let mut news = News::new(2, 6_000, 6_000);
         for now in (0..86_400_000).step_by(2_000) {
             news.publish(&[1, 1], &NODES, now);
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_site_that_is_cut_off_neither_hears_nor_is_heard() {
+    fn a_site_that_is_cut_off_neither_receives_nor_is_received() {
         let mut news = News::new(2, 0, 0);
         news.publish(&[10, 1], &NODES, 0);
         news.cut(0, 0);
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_dead_site_reported_is_believed_until_it_is_forgotten() {
+    fn the_reports_of_a_dead_site_count_until_they_are_forgotten() {
         let mut news = News::new(2, 0, 0);
         news.publish(&[10, 1], &NODES, 0);
         news.cut(0, 0);

@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_longer_ago_does_not_count() {
+    fn older_values_do_not_count() {
         let mut pace = Pace::new();
         [500, 1_000, 1_999, 60_000].into_iter().for_each(|at| pace.count(at));
         assert!((pace.per_second(60, 60_999) - 3.0 / 60.0).abs() < 1e-9);
@@ -118,7 +118,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_least_is_that_of_a_list(
+        fn the_minimum_agrees_with_a_list(
             changes in proptest::collection::vec((0..4_u32, -2..6_i64), 0..60),
         ) {
             let mut lately = Lately::new(3, 5);

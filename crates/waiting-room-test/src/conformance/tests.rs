@@ -80,7 +80,7 @@ fn a_divergence_is_the_same_for_the_same_seed() {
 }
 
 #[test]
-fn a_store_that_reads_first_and_writes_later_is_found_by_visitors_that_enter_at_once() {
+fn a_store_that_reads_first_and_writes_later_is_caught_by_parallel_enters() {
     for seed in seeds(3) {
         let racy = async |rules: RoomRules, clock| {
             let wide = rules.clone().with_total_active_users(1_000).with_new_users_per_minute(None);
@@ -95,7 +95,7 @@ fn a_store_that_reads_first_and_writes_later_is_found_by_visitors_that_enter_at_
 }
 
 #[test]
-fn the_whole_suite_passes_a_sound_store_and_says_what_the_store_replied() {
+fn the_whole_suite_passes_a_sound_store_and_reports_its_replies() {
     let sound = async |rules, clock| Faulty::new(Fault::None, rules, clock);
     let coverage = block_on(store_conformance(sound));
     assert!(coverage.count("admitted:slot") > 0, "{coverage}");
@@ -203,8 +203,10 @@ impl Faulty {
 
 impl Clone for Faulty {
     fn clone(&self) -> Self {
-        let (fault, limit) = (self.fault, self.limit);
-        let (clock, late) = (self.clock.clone(), self.late.clone());
+        let fault = self.fault;
+        let limit = self.limit;
+        let clock = self.clock.clone();
+        let late = self.late.clone();
         let room = if fault == Fault::Splits {
             let rules = RoomRules::clone(&self.room.rules());
             MemoryStore::with_clock(rules, late.clone()).unwrap()

@@ -164,7 +164,7 @@ fn in_order_fails_for_a_shop_that_lets_the_first_visitor_wait() {
 }
 
 #[test]
-fn in_order_gives_no_place_to_a_visitor_that_has_not_come_back() {
+fn in_order_gives_no_place_to_a_visitor_that_has_not_returned() {
     waiting_room_test::run(async |clock| {
         let first = IpAddr::from(Ipv4Addr::new(198, 18, 0, 1));
         let wait = move |client| if client == first { 3 * MINUTE } else { Duration::ZERO };

@@ -79,7 +79,7 @@ fn with_key(request: Builder, key: &str) -> Builder {
 }
 
 #[tokio::test]
-async fn a_response_tells_of_all_the_limits_that_applied() {
+async fn a_response_reports_all_limits_that_applied() {
     let seen = Api::new(&[]).get("/quotes/1").await;
     assert_eq!(seen.status, StatusCode::OK);
     for (name, value) in [
@@ -101,7 +101,7 @@ async fn a_response_tells_of_all_the_limits_that_applied() {
 }
 
 #[tokio::test]
-async fn whoever_asks_too_often_is_told_by_which_limit_and_for_how_long() {
+async fn a_refusal_names_its_limit_and_its_duration() {
     let api = Api::new(&[]);
     for _ in 0..10 {
         assert_eq!(api.get("/quotes/1").await.status, StatusCode::OK);
@@ -117,7 +117,7 @@ async fn whoever_asks_too_often_is_told_by_which_limit_and_for_how_long() {
 }
 
 #[tokio::test]
-async fn each_plan_has_its_quota_and_a_key_that_is_made_up_has_none() {
+async fn each_plan_has_its_quota_and_a_made_up_key_has_none() {
     let api = Api::new(&[]);
     for (key, limit) in [("free-demo", "q=60;"), ("gold-demo", "q=600;")] {
         let seen = api.send(with_key(Request::get("/quotes/1"), key)).await;
@@ -131,7 +131,7 @@ async fn each_plan_has_its_quota_and_a_key_that_is_made_up_has_none() {
 }
 
 #[tokio::test]
-async fn an_essay_costs_what_it_comes_to() {
+async fn an_essay_is_charged_by_its_length() {
     let api = Api::new(&["--headers", "draft-11-strict"]);
     let write = async |words: u32| {
         let request = Request::post(format!("/essays?words={words}"));
@@ -146,7 +146,7 @@ async fn an_essay_costs_what_it_comes_to() {
 }
 
 #[tokio::test]
-async fn who_goes_on_guessing_passwords_is_kept_out_until_he_stops() {
+async fn guessing_passwords_is_refused_until_it_stops() {
     let api = Api::new(&[]);
     let wrong = r#"{"name":"ann","password":"guess"}"#;
     let right = r#"{"name":"ann","password":"swordfish"}"#;
@@ -164,7 +164,7 @@ async fn who_goes_on_guessing_passwords_is_kept_out_until_he_stops() {
 }
 
 #[tokio::test]
-async fn who_lists_often_gets_a_shorter_list() {
+async fn frequent_listing_gets_a_shorter_list() {
     let api = Api::new(&[]);
     for complete in [true, true, true, false] {
         assert_eq!(api.get("/quotes").await.json()["complete"], complete);
@@ -200,7 +200,7 @@ async fn a_script_of_another_origin_can_read_a_refusal() {
 }
 
 #[tokio::test]
-async fn clients_behind_a_trusted_proxy_are_told_apart_and_others_are_not_believed() {
+async fn only_trusted_proxies_can_tell_clients_apart() {
     let api = Api::new(&["--trusted-proxy", "10.0.0.0/8", "--trusted-proxy", "::1"]);
     let by = async |peer, client: &str| {
         let request = Request::get("/quotes/1").header("x-forwarded-for", client);

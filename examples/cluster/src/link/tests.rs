@@ -47,7 +47,7 @@ async fn says(stream: &mut TcpStream, word: &[u8; 4]) -> bool {
 }
 
 #[tokio::test]
-async fn a_connection_that_was_deaf_once_is_deaf_for_ever_and_a_new_one_is_not() {
+async fn a_deaf_connection_stays_deaf_and_a_new_one_is_not() {
     let link = Link::to(echo().await, Duration::ZERO).unwrap();
     let mut old = TcpStream::connect(link.address()).await.unwrap();
     assert!(says(&mut old, b"ding").await);
@@ -96,7 +96,7 @@ async fn jitter_delays_every_piece_and_keeps_the_order() {
 }
 
 #[tokio::test]
-async fn what_is_held_back_comes_later_and_what_is_slow_comes_late() {
+async fn held_back_bytes_come_later_and_slow_bytes_come_late() {
     let link = Link::to(echo().await, Duration::ZERO).unwrap();
     let mut stream = TcpStream::connect(link.address()).await.unwrap();
     link.set(Weather::Still);
@@ -127,7 +127,7 @@ async fn a_link_takes_its_time_and_carries_meanwhile() {
 }
 
 #[tokio::test]
-async fn a_cut_and_another_target_close_what_is_open() {
+async fn a_cut_or_another_target_closes_open_connections() {
     let link = Link::to(echo().await, Duration::ZERO).unwrap();
     let mut stream = TcpStream::connect(link.address()).await.unwrap();
     assert!(says(&mut stream, b"ding").await);
@@ -143,7 +143,7 @@ async fn a_cut_and_another_target_close_what_is_open() {
 const SOON: Duration = Duration::from_millis(200);
 
 #[tokio::test]
-async fn a_tap_hears_both_ends_in_any_weather_and_a_server_whose_client_has_gone() {
+async fn a_tap_sees_both_ends_under_all_faults_and_after_the_client_has_gone() {
     let server = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let tap = Arc::new(Transcript::default());
     let heard = Arc::clone(&tap.0);

@@ -38,7 +38,7 @@ async fn idle(handle: &WaitingRoomHandle) {
 }
 
 #[tokio::test]
-async fn a_picture_comes_back_and_what_is_none_is_the_clients_mistake() {
+async fn a_picture_is_converted_and_other_input_is_a_client_error() {
     let (app, handle, _) = converter(1);
     let converted = send(app.clone(), CONVERT, picture::source(96, 64).unwrap()).await;
     assert_eq!(converted.status(), StatusCode::OK);
@@ -49,7 +49,7 @@ async fn a_picture_comes_back_and_what_is_none_is_the_clients_mistake() {
 }
 
 #[tokio::test]
-async fn requests_are_let_in_in_the_order_in_which_they_came() {
+async fn requests_are_admitted_in_order_of_arrival() {
     let (app, _, order) = converter(2);
     let source = Bytes::from(picture::source(96, 64).unwrap());
     let crowd: Vec<_> =
@@ -61,7 +61,7 @@ async fn requests_are_let_in_in_the_order_in_which_they_came() {
 }
 
 #[tokio::test]
-async fn a_client_that_goes_away_does_not_free_the_core_that_its_work_is_on() {
+async fn a_client_that_disconnects_does_not_free_the_core_of_its_work() {
     // The work ends when this test sends a message.
     let (end, ended) = mpsc::channel::<()>();
     let gate = gate(1, 8, 60 * SECOND).unwrap();

@@ -49,7 +49,7 @@ fn one_visitor_is_inside_and_the_next_one_waits_for_a_checkout() {
 }
 
 #[test]
-fn a_crowd_that_checks_out_stays_below_the_limit_and_nobody_waits_for_sessions_to_lapse() {
+fn a_crowd_that_checks_out_stays_below_the_limit_and_needs_no_lapses() {
     run(async |clock| {
         let buyers = Habits::browser().staying(MINUTE / 2).checking_out("/checkout");
         let record = Crowd::new()
@@ -68,7 +68,7 @@ fn a_crowd_that_checks_out_stays_below_the_limit_and_nobody_waits_for_sessions_t
 }
 
 #[test]
-fn health_is_asked_for_without_a_place() {
+fn health_checks_need_no_place() {
     run(async |clock| {
         let (shop, room) = shop(1, clock);
         let seen = TestClient::browser(shop, clock).get("/healthz").await;

@@ -89,7 +89,7 @@ fn a_sale_has_other_limits_unless_they_are_given() {
 }
 
 #[test]
-fn a_replay_is_the_steepest_hour_in_three_minutes_unless_told_otherwise() {
+fn a_replay_is_the_steepest_hour_in_three_minutes_by_default() {
     let window = |line| match crowd(line).arrivals {
         Arrivals::Replay(args) => args.window,
         other @ (Arrivals::Even { .. } | Arrivals::Sale { .. }) => {
@@ -105,7 +105,7 @@ fn a_replay_is_the_steepest_hour_in_three_minutes_unless_told_otherwise() {
 }
 
 #[test]
-fn what_contradicts_or_exceeds_a_bound_is_refused() {
+fn contradictory_or_excessive_arguments_are_refused() {
     for line in [
         "shop --crowd 5 --replay day.csv",
         "shop --crowd 0",
@@ -149,7 +149,7 @@ fn the_first_key_seals_and_a_wrong_one_is_never_shown() {
 }
 
 #[test]
-fn what_is_allowed_a_minute_is_the_scarcer_of_both_limits() {
+fn the_allowance_of_a_minute_is_the_scarcer_of_both_limits() {
     let allowed = |line| parse(line).unwrap().room.for_crowd(false).allowed_per_minute().to_bits();
     assert_eq!(allowed("shop --crowd 1"), 200.0_f64.to_bits());
     assert_eq!(allowed("shop --crowd 1 --limit 100"), 100.0_f64.to_bits());

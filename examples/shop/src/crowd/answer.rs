@@ -222,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_position_is_read_off_the_page_and_out_of_the_json() {
+    fn the_position_is_read_from_the_page_and_from_the_json() {
         let page = "<h1 id=\"position\"><span>You are number </span><b class=\"long\">12,345</b>\
                     <span> in line</span></h1><p><b>7</b></p>";
         assert_eq!(told_by_page(page), ShownPosition::Exact(12_345));

@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_kept_out_within_a_session_was_interrupted_whether_the_store_is_away_or_not() {
+    fn a_visitor_kept_out_within_its_session_was_interrupted() {
         for (secs, in_doubt, interrupted) in
             [(19, SURE, 1), (19, IN_DOUBT, 1), (20, SURE, 0), (20, IN_DOUBT, 0)]
         {
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pass_is_not_prolonged_while_the_store_is_away() {
+    fn a_pass_is_not_extended_while_the_store_is_away() {
         let mut claims = claims();
         tell(&mut claims, 0, Seen::Admitted, SURE);
         tell(&mut claims, 10, Seen::Admitted, IN_DOUBT);
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_visitor_who_asks_too_early_has_no_place_by_it() {
+    fn an_early_check_in_gives_no_place() {
         for (first, second, lost) in [(1, 34, 0), (6, 34, 1), (6, 307, 0)] {
             let mut claims = claims();
             tell(&mut claims, 0, arrives(0), SURE);
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_first_ticket_keeps_its_order_for_as_long_as_it_is_shown_as_told() {
+    fn a_first_ticket_keeps_its_order_if_it_is_shown_on_time() {
         for (last, lost) in [(50, 0), (49, 1)] {
             let mut claims = claims();
             claims.session = Duration::from_secs(900);
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_may_have_been_used_up_by_a_session_that_nobody_knew_of() {
+    fn a_place_may_have_been_used_up_by_an_unknown_session() {
         for (secs, lost) in [(24, 1), (25, 0)] {
             let mut claims = claims();
             tell(&mut claims, 0, waits(0), SURE);

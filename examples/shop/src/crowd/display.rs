@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_bar_can_be_made() {
+    fn the_progress_bar_can_be_built() {
         assert_eq!(bar(7).length(), Some(7));
     }
 }

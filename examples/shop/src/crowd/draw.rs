@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_follow_from_the_commitment_is_a_mismatch() {
+    fn a_result_that_contradicts_the_commitment_is_a_mismatch() {
         let mismatches = |draw: &Draw| draw.recompute("shop", "doors").mismatches;
         let mut wrong_place = draw();
         let entrant = wrong_place.entrants.get_mut(&VisitorNo(7)).unwrap();

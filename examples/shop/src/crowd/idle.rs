@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_in_line_has_the_slot_and_who_is_away_has_none() {
+    fn the_first_present_visitor_has_the_slot() {
         let line = [(0, ANN, waits(5, By::Poll)), (0, BOB, waits(8, By::Push))];
         let with = |slots: &[_]| idle(100, &[slots, &line].concat());
         // The first visitor polls, so the slot is reserved for it as long as it is present.

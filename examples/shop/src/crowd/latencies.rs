@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calm_and_trouble_are_told_apart_and_slow_decisions_are_counted() {
+    fn calm_and_disturbed_times_are_separate_and_slow_decisions_are_counted() {
         let millis = Duration::from_millis;
         let mut latencies = Latencies::new();
         (0..98).for_each(|_| latencies.passed(millis(1), false));

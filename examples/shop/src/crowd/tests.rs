@@ -67,7 +67,7 @@ fn a_crowd_is_the_one_that_a_simulated_world_draws() {
 }
 
 #[test]
-fn a_replay_asks_for_three_times_what_is_allowed_at_its_peak() {
+fn the_peak_of_a_replay_is_three_times_the_allowance() {
     let replay = schedule("shop --replay data/worldcup98-1998-06-30.csv --seed 1");
     assert_eq!(replay.over.as_secs(), 180);
     assert!(replay.story.contains("up to 600 a minute"), "{}", replay.story);
@@ -101,7 +101,7 @@ async fn thirty_visitors_find_every_promise_kept() {
 /// Runs over real sockets, so in real time: it takes about twenty seconds. How long slots stand idle
 /// and when positions are shown depends on the machine, so neither is judged here.
 #[tokio::test(flavor = "multi_thread")]
-async fn sixty_visitors_of_a_sale_are_let_in_after_its_start_in_the_published_order() {
+async fn sixty_visitors_of_a_sale_are_admitted_in_the_published_order() {
     let seed = seeds(1)[0];
     let line = format!(
         "shop --event --crowd 60 --prequeue 10 --duration 13 --drain 5 --limit 8 --session 1 --seed \

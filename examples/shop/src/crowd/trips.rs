@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_are_counted_by_what_visitors_want() {
+    fn calls_are_counted_by_purpose() {
         let mut trips = Trips::default();
         for (purpose, is_new, made) in [
             (Purpose::GetIn, true, ADMITTED),

@@ -6,7 +6,7 @@ use rand_pcg::Pcg64;
 use super::Pressed;
 
 #[test]
-fn the_busiest_minute_asks_for_what_it_is_scaled_to_and_the_shape_stays() {
+fn the_busiest_minute_has_the_scaled_demand_and_the_shape_stays() {
     let over = Duration::from_secs(180);
     let counts: Vec<u32> = (0..60).map(|minute| if minute == 59 { 1_000 } else { 500 }).collect();
     let pressed = Pressed::new(&counts, over, 600.0);
@@ -25,7 +25,7 @@ fn a_lone_spike_is_a_minute_too() {
 }
 
 #[test]
-fn what_is_rounded_off_is_not_lost() {
+fn rounding_loses_no_arrivals() {
     let over = Duration::from_secs(180);
     // One third of a visitor in each part.
     let pressed = Pressed::new(&[1; 60], over, 60.0 / 9.0);

@@ -116,7 +116,7 @@ async fn a_collector_that_is_away_stalls_or_fails_delays_no_visitor_and_no_end()
 }
 
 #[tokio::test]
-async fn an_address_that_is_none_is_refused_with_its_source() {
+async fn a_malformed_address_is_refused_with_its_source() {
     let (code, said) = Shop::refused(&[("OTEL_EXPORTER_OTLP_ENDPOINT", "https://c:4318")]).await;
     assert_eq!(code, Some(2));
     let expected = "shop: OTEL_EXPORTER_OTLP_ENDPOINT is \"https://c:4318\", expected http://HOST";

@@ -62,7 +62,7 @@ async fn reads(prometheus: &str, name: &str, value: f64) {
 }
 
 #[tokio::test]
-async fn prometheus_reads_who_is_active_who_waits_and_who_is_admitted() {
+async fn prometheus_reads_active_waiting_and_admitted_visitors() {
     let folder = tempfile::tempdir().unwrap();
     let shop = Shop::open(&[], &[]).await;
     let (_prometheus, prometheus) = prometheus(&folder, &shop.address);

@@ -41,7 +41,7 @@ async fn a_screen_reader_finds_its_way() {
 }
 
 #[tokio::test]
-async fn axe_finds_nothing_to_complain_about() {
+async fn axe_finds_no_violations() {
     let (house, _guest) = House::full(config()).await;
     let browser = Browser::start().await;
     browser.goto(&house.url("/")).await;
@@ -57,7 +57,7 @@ async fn axe_finds_nothing_to_complain_about() {
 }
 
 #[tokio::test]
-async fn axe_finds_nothing_to_complain_about_in_any_other_state() {
+async fn axe_finds_no_violations_in_any_other_state() {
     let logo = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 9 9'/%3E";
     let page = Page::default().title("Midsummer Festival").logo(logo);
     let page = page.accent("#0b6e4f", "#5fd3a8").notice("Doors open at ten.");

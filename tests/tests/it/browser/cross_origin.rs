@@ -54,7 +54,7 @@ async fn the_waiting_answer_exposes_its_headers_by_itself() {
 }
 
 #[tokio::test]
-async fn a_script_that_is_let_in_reads_the_token_on_the_applications_response() {
+async fn an_admitted_script_reads_the_token_on_the_applications_response() {
     let house = House::open_at(0, config(), cors);
     let elsewhere = House::open(config());
     let browser = Browser::start().await;

@@ -131,7 +131,7 @@ async fn an_operator_watches_a_crowd_of_500_and_changes_a_limit() {
 }
 
 #[tokio::test]
-async fn axe_finds_nothing_to_complain_about_on_the_dashboard() {
+async fn axe_finds_no_violations_on_the_dashboard() {
     let house = shop();
     let _crowd = crowd(&house, 60);
     let browser = Browser::start().await;
@@ -178,7 +178,7 @@ async fn a_page_of_another_site_cannot_use_the_dashboard_of_an_operator() {
 }
 
 #[tokio::test]
-async fn the_dashboard_asks_for_a_password_before_it_says_anything() {
+async fn the_dashboard_asks_for_a_password_before_it_shows_anything() {
     let house = shop();
     let stranger = Visitor::of(&house);
     for (method, path) in [

@@ -40,7 +40,7 @@ fn shop(outer: impl FnOnce(Router) -> Router) -> House {
 }
 
 #[tokio::test]
-async fn an_operator_without_live_figures_is_told_why_and_can_change_the_room() {
+async fn without_live_figures_an_operator_sees_why_and_can_change_the_room() {
     let house = shop(|operator| operator);
     let client = reqwest::Client::new();
     let mut streams = JoinSet::new();

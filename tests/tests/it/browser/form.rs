@@ -4,7 +4,7 @@ use fantoccini::Locator;
 use tests::{Browser, House, config, until};
 
 #[tokio::test]
-async fn a_form_is_not_lost_and_is_sent_again_when_the_visitor_says_so() {
+async fn a_form_is_not_lost_and_is_sent_again_on_request() {
     let (house, guest) = House::full(config()).await;
     let browser = Browser::start().await;
     let form = "<form method=post enctype=text/plain><input name=item value=7></form>";

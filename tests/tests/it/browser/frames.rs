@@ -34,7 +34,7 @@ async fn cookies(browser: &Browser) -> Vec<(String, Value)> {
 }
 
 #[tokio::test]
-async fn a_visitor_waits_and_is_let_in_inside_a_frame_of_another_site() {
+async fn a_visitor_waits_and_enters_inside_a_frame_of_another_site() {
     let embedded = CookieSettings::new().same_site(SameSite::None).partitioned();
     let house = House::open(config().cookie(embedded));
     let elsewhere = House::open(config());

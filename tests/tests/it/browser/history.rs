@@ -3,7 +3,7 @@
 use tests::{Browser, House, config, until};
 
 #[tokio::test]
-async fn after_admission_nobody_goes_back_to_the_waiting_page() {
+async fn after_admission_going_back_skips_the_waiting_page() {
     let (house, guest) = House::full(config()).await;
     let browser = Browser::start().await;
     browser.goto(&house.url("/about")).await;
@@ -23,7 +23,7 @@ async fn after_admission_nobody_goes_back_to_the_waiting_page() {
 }
 
 #[tokio::test]
-async fn who_was_let_in_elsewhere_does_not_meet_the_waiting_page_again() {
+async fn a_visitor_admitted_on_another_page_skips_the_waiting_page() {
     let (house, guest) = House::full(config()).await;
     // A script would notice that the page is outdated, and so hide that the browser had cached it.
     let browser = Browser::start().await.without_scripts().await;

@@ -27,7 +27,7 @@ async fn dark_mode_has_colours_of_its_own_and_both_can_be_read() {
 }
 
 #[tokio::test]
-async fn nothing_moves_for_visitors_who_prefer_reduced_motion() {
+async fn nothing_moves_with_reduced_motion() {
     let (house, _guest) = House::full(config()).await;
     let browser = Browser::start().await;
     // The animations of all elements, and the longest transition in seconds.
@@ -46,7 +46,7 @@ async fn nothing_moves_for_visitors_who_prefer_reduced_motion() {
 }
 
 #[tokio::test]
-async fn the_page_obeys_its_own_policy_and_asks_for_nothing_else() {
+async fn the_page_obeys_its_own_policy_and_loads_nothing_else() {
     let (house, _guest) = House::full(config()).await;
     let browser = Browser::start().await;
     browser.goto(&house.url("/")).await;
@@ -60,7 +60,7 @@ async fn the_page_obeys_its_own_policy_and_asks_for_nothing_else() {
 }
 
 #[tokio::test]
-async fn a_template_of_ones_own_waits_by_refresh() {
+async fn a_custom_template_waits_by_refresh() {
     let template = "<!doctype html><html lang={{ lang }}><title>{{ title }}</title>\
                     <h1>{{ message.position or message.headline }}</h1><p>{{ room }}, {{ outcome }}</p>";
     let page = Page::template(template).unwrap().title("Midsummer <Festival>");

@@ -4,7 +4,7 @@ use serde_json::json;
 use tests::{Browser, House, config};
 
 #[tokio::test]
-async fn the_page_stays_says_so_and_goes_on_when_the_server_is_back() {
+async fn the_page_reports_an_outage_and_continues_after_it() {
     let (house, _guest) = House::full(config()).await;
     let browser = Browser::start().await;
     browser.goto(&house.url("/item?id=7")).await;

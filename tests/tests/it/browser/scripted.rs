@@ -5,7 +5,7 @@ use tests::{Browser, House, Visitor, config};
 use tower_waiting_room::token::CookieSettings;
 
 #[tokio::test]
-async fn the_place_falls_and_the_visitor_is_let_in_without_a_reload_by_hand() {
+async fn the_position_falls_and_the_visitor_enters_without_a_manual_reload() {
     let house = House::open(config().total_active_users(2).cookie(CookieSettings::new()));
     let guests = [house.guest().await, house.guest().await];
     let bob = Visitor::of(&house).queue().await;

@@ -3,7 +3,7 @@
 use tests::{Browser, House, config};
 
 #[tokio::test]
-async fn the_visitor_sees_the_page_and_is_let_in_by_refresh_alone() {
+async fn the_visitor_sees_the_page_and_enters_by_refresh_alone() {
     let (house, guest) = House::full(config()).await;
     let browser = Browser::start().await.without_scripts().await;
     browser.goto(&house.url("/item?id=7")).await;

@@ -72,7 +72,7 @@ fn limited(limit: RateLimit) -> WaitingRoomConfigBuilder {
 }
 
 #[tokio::test]
-async fn axe_finds_nothing_to_complain_about_in_any_refusal() {
+async fn axe_finds_no_violations_in_any_refusal() {
     let none = Quota::per_minute(0);
     let closed = Concurrency::limit(0).queue(0);
     let browser = small().await;
@@ -102,7 +102,7 @@ async fn axe_finds_nothing_to_complain_about_in_any_refusal() {
 }
 
 #[tokio::test]
-async fn axe_finds_nothing_to_complain_about_until_it_is_the_visitors_turn() {
+async fn axe_finds_no_violations_until_it_is_the_visitors_turn() {
     let (house, guest) = House::full(config()).await;
     let browser = small().await;
     let agent = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)";
@@ -129,7 +129,7 @@ async fn axe_finds_nothing_to_complain_about_until_it_is_the_visitors_turn() {
 }
 
 #[tokio::test]
-async fn axe_finds_nothing_to_complain_about_before_and_after_a_draw() {
+async fn axe_finds_no_violations_before_and_after_a_draw() {
     let browser = small().await;
     let in_secs = |secs: u64| SystemClock::new().now() + Duration::from_secs(secs);
     let prequeue_start = in_secs(2);

@@ -52,7 +52,7 @@ async fn a_visitor_continues_on_another_device_with_a_link() {
 }
 
 #[tokio::test]
-async fn a_link_that_is_not_valid_says_so_and_the_visitor_keeps_its_own_place() {
+async fn an_invalid_link_is_reported_and_the_visitor_keeps_its_own_place() {
     let (_house, _guest, browser) = next_in_line("/#waiting-room=x").await;
     browser.value("document.getElementById('here').click()").await;
     let words = browser.text_when("#void", |text| !text.is_empty()).await;

@@ -19,7 +19,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn curl_is_told_when_to_come_back_or_that_it_has_waited_too_long() {
+async fn curl_gets_a_retry_time_or_learns_that_it_waited_too_long() {
     let ask = async |gate| {
         let works = Works::open(gate, |app, _| app);
         let _guest = Wire::Http1.crowd([works.url("/work")]);
@@ -34,19 +34,19 @@ async fn curl_is_told_when_to_come_back_or_that_it_has_waited_too_long() {
 }
 
 #[tokio::test]
-async fn curl_with_retries_waits_as_long_as_it_is_told_and_gets_through() {
+async fn curl_with_retries_waits_as_long_as_stated_and_succeeds() {
     let folder = tempfile::tempdir().unwrap();
     let shown = folder.path().join("shown").display().to_string();
     comes_back_in_time(|url| curl(&shown, "%{http_code}\n").args(["--retry", "1", url]), 1).await;
 }
 
 #[tokio::test]
-async fn requests_with_urllib3_waits_as_long_as_it_is_told_and_gets_through() {
+async fn requests_with_urllib3_waits_as_long_as_stated_and_succeeds() {
     comes_back_in_time(|url| python("with_requests.py").arg(url), 2).await;
 }
 
 #[tokio::test]
-async fn a_large_upload_that_is_refused_neither_hangs_nor_loses_its_answer() {
+async fn a_refused_large_upload_neither_hangs_nor_loses_its_answer() {
     let works = Works::open(gate(1).queue(0), |app, _| app);
     let _guest = Wire::Http1.crowd([works.url("/work")]);
     works.has(1, 0).await;
@@ -65,7 +65,7 @@ async fn a_large_upload_that_is_refused_neither_hangs_nor_loses_its_answer() {
 
 /// Many clients read the response only after they have sent the whole request.
 #[tokio::test]
-async fn who_sends_on_after_a_refusal_is_not_cut_off_before_the_answer() {
+async fn a_client_that_sends_on_after_a_refusal_can_read_the_answer() {
     let works = Works::open(gate(1).queue(0), |app, _| app);
     let _guest = Wire::Http1.crowd([works.url("/work")]);
     works.has(1, 0).await;
@@ -104,7 +104,7 @@ async fn a_large_upload_is_sent_once_it_may_run() {
 }
 
 #[tokio::test]
-async fn a_caller_of_grpc_gets_resource_exhausted_with_pushback_where_there_is_no_place() {
+async fn a_grpc_caller_gets_resource_exhausted_with_pushback_at_a_full_gate() {
     let (process, handle) = serve(WaitingRoomConfig::builder("api").concurrency(gate(1).queue(0)));
     let mut client = connect(&process).await;
     let stream = begun(&mut client).await;
@@ -125,7 +125,7 @@ async fn a_caller_of_grpc_gets_resource_exhausted_with_pushback_where_there_is_n
 /// tonic's client enforces the deadline itself, so the answer has to arrive before it. The gate can
 /// ensure that once it knows how long requests run.
 #[tokio::test]
-async fn a_caller_of_grpc_with_little_time_is_answered_before_it_is_over() {
+async fn a_grpc_caller_with_little_time_is_answered_in_time() {
     let (process, handle) = serve(WaitingRoomConfig::builder("api").concurrency(gate(1)));
     let mut client = connect(&process).await;
     let snapshot = || handle.gates()[0].snapshots()[0];

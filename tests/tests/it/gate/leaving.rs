@@ -15,7 +15,7 @@ use tower_waiting_room::Concurrency;
 use super::{wire::Raw, *};
 
 #[tokio::test]
-async fn a_client_of_http_1_that_leaves_is_noticed() {
+async fn an_http_1_client_that_leaves_is_noticed() {
     let get = "GET /work HTTP/1.1\r\nHost: works\r\n\r\n".to_owned();
     let whole = |len: usize| post(&format!("Content-Length: {len}"), len);
     let chunk = |declared: usize, sent| {
@@ -53,7 +53,7 @@ async fn a_client_of_http_1_that_leaves_is_noticed() {
 }
 
 #[tokio::test]
-async fn a_stream_of_http_2_that_is_reset_is_noticed() {
+async fn an_http_2_stream_that_is_reset_is_noticed() {
     for (what, len) in [
         ("GET over HTTP/2", 0),
         ("POST of 4 KiB over HTTP/2", 4 * KIB),
@@ -75,7 +75,7 @@ async fn a_stream_of_http_2_that_is_reset_is_noticed() {
 }
 
 #[tokio::test]
-async fn a_connection_of_http_2_that_ends_is_noticed_for_each_of_its_streams() {
+async fn an_http_2_connection_that_ends_is_noticed_for_each_of_its_streams() {
     let (works, guest) = busy(gate(1)).await;
     let mut times = Vec::new();
     for _ in 0..ROUNDS {
@@ -93,7 +93,7 @@ async fn a_connection_of_http_2_that_ends_is_noticed_for_each_of_its_streams() {
 /// hyper does not read from a connection while earlier data on it is unread, so it does not notice
 /// that the client has left. This test documents that limitation: if it fails, hyper has improved.
 #[tokio::test]
-async fn of_what_lies_unread_on_a_connection_of_http_1_only_the_longest_wait_frees_the_place() {
+async fn behind_unread_http_1_data_only_the_longest_wait_frees_the_place() {
     let max_wait = Duration::from_millis(600);
     for (what, sent) in [
         ("a body beyond the bound", post("Content-Length: 262144", 256 * KIB)),

@@ -23,7 +23,7 @@ async fn an_application_that_panics_frees_its_permit() {
 }
 
 #[tokio::test]
-async fn who_waits_behind_one_that_panics_runs() {
+async fn a_request_behind_a_panicking_one_runs() {
     let works = open();
     let first = tokio::spawn(Wire::Http1.client().get(works.url("/panic-later")).send());
     works.has(1, 0).await;

@@ -17,22 +17,22 @@ use tower_waiting_room::WaitingRoomLayer;
 use super::{works::layer, *};
 
 #[tokio::test]
-async fn two_run_wherever_the_layer_is_with_http_1() {
+async fn two_requests_run_wherever_the_layer_is_with_http_1() {
     two_run_wherever_the_layer_is(Wire::Http1).await;
 }
 
 #[tokio::test]
-async fn two_run_wherever_the_layer_is_with_http_2() {
+async fn two_requests_run_wherever_the_layer_is_with_http_2() {
     two_run_wherever_the_layer_is(Wire::Http2).await;
 }
 
 #[tokio::test]
-async fn two_run_wherever_the_layer_is_with_streams_of_one_connection() {
+async fn two_requests_run_wherever_the_layer_is_with_streams_of_one_connection() {
     two_run_wherever_the_layer_is(Wire::Shared).await;
 }
 
 #[tokio::test]
-async fn with_towers_limit_two_are_as_many_as_there_are_routes_and_connections() {
+async fn the_limit_of_tower_counts_for_each_route_and_connection() {
     let two = || ConcurrencyLimitLayer::new(2);
     let by_method = |floor: &Floor| one_route(floor, |route| route.layer(two()));
     assert_eq!(peak_of(by_method, 10, 10).await, 10);

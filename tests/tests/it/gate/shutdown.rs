@@ -53,7 +53,7 @@ impl GoingDown {
 }
 
 #[tokio::test]
-async fn a_stream_and_a_socket_are_served_to_their_end_and_newcomers_are_sent_away() {
+async fn a_shutdown_finishes_streams_and_sockets_and_refuses_newcomers() {
     let GoingDown { works, signal, mut left, closed } =
         GoingDown::open(2, DrainQueue::Serve, PATIENCE);
     let mut socket = connect(&works, "/held").await;
@@ -85,7 +85,7 @@ async fn a_stream_and_a_socket_are_served_to_their_end_and_newcomers_are_sent_aw
 }
 
 #[tokio::test]
-async fn when_the_time_is_over_it_says_how_many_are_left_and_goes_on() {
+async fn a_shutdown_that_times_out_reports_the_remaining_requests() {
     let GoingDown { works, signal, left, closed } =
         GoingDown::open(1, DrainQueue::Refuse, Duration::from_millis(200));
     let mut socket = connect(&works, "/held").await;

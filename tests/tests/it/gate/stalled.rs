@@ -19,17 +19,17 @@ use tokio::{
 use super::*;
 
 #[tokio::test]
-async fn over_http_1_only_a_reader_that_stalls_loses_its_permit() {
+async fn over_http_1_only_a_stalled_reader_loses_its_permit() {
     only_a_reader_that_stalls_loses_its_permit(Wire::Http1).await;
 }
 
 #[tokio::test]
-async fn over_http_2_only_a_reader_that_stalls_loses_its_permit() {
+async fn over_http_2_only_a_stalled_reader_loses_its_permit() {
     only_a_reader_that_stalls_loses_its_permit(Wire::Http2).await;
 }
 
 #[tokio::test]
-async fn who_does_not_even_let_the_first_byte_come_loses_its_permit() {
+async fn a_reader_that_never_reads_loses_its_permit() {
     let works = open(1);
     let client = Client::builder().no_proxy().http2_prior_knowledge();
     let client = client.http2_initial_stream_window_size(0).build().unwrap();

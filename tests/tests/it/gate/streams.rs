@@ -7,22 +7,22 @@ use tower::limit::GlobalConcurrencyLimitLayer;
 use super::*;
 
 #[tokio::test]
-async fn no_more_responses_stream_than_may_with_http_1() {
+async fn the_number_of_streaming_responses_is_limited_with_http_1() {
     two_stream_and_the_others_follow(Wire::Http1).await;
 }
 
 #[tokio::test]
-async fn no_more_responses_stream_than_may_with_http_2() {
+async fn the_number_of_streaming_responses_is_limited_with_http_2() {
     two_stream_and_the_others_follow(Wire::Http2).await;
 }
 
 #[tokio::test]
-async fn no_more_responses_stream_than_may_over_one_connection() {
+async fn the_number_of_streaming_responses_is_limited_over_one_connection() {
     two_stream_and_the_others_follow(Wire::Shared).await;
 }
 
 #[tokio::test]
-async fn with_towers_limit_of_two_all_twelve_stream_at_once() {
+async fn with_the_limit_of_tower_all_twelve_responses_stream_at_once() {
     for wire in [Wire::Http1, Wire::Shared] {
         let floor = Floor::new();
         let app = Router::new().route("/stream", floor.stream());
@@ -53,7 +53,7 @@ async fn a_reader_that_leaves_frees_its_permit() {
 
 /// The server never polls the body of such a response, so the body does not end by itself.
 #[tokio::test]
-async fn a_body_that_is_not_wanted_holds_no_permit() {
+async fn a_discarded_body_holds_no_permit() {
     let works = Works::open(gate(1), |app: Router, floor| {
         let floor = floor.clone();
         let not_modified = StatusCode::NOT_MODIFIED;

@@ -5,9 +5,9 @@ use std::fs;
 use tests::{Block, pages};
 
 use super::{
-    every_command_of_the_guide_prints_what_the_page_shows, every_excerpt_of_the_guide_runs,
+    every_command_of_the_guide_prints_the_shown_output, every_excerpt_of_the_guide_runs,
     fragments::{
-        a_grpc_client_with_the_service_configuration_retries_when_it_is_told_to,
+        a_grpc_client_with_the_service_configuration_retries_on_time,
         nginx_passes_on_addresses_that_no_client_can_forge,
     },
 };
@@ -19,11 +19,11 @@ use super::{
 fn checked_by(page: &str, block: &Block, below: &[Block], has_transcript: bool) -> Option<fn()> {
     let replay = match page {
         "quick-start" => newcomer as fn(),
-        _ => every_command_of_the_guide_prints_what_the_page_shows,
+        _ => every_command_of_the_guide_prints_the_shown_output,
     };
     match &*block.language {
         "console" => Some(replay),
-        "json" => Some(a_grpc_client_with_the_service_configuration_retries_when_it_is_told_to),
+        "json" => Some(a_grpc_client_with_the_service_configuration_retries_on_time),
         "nginx" => Some(nginx_passes_on_addresses_that_no_client_can_forge),
         "rust" if block.is_excerpt() => Some(every_excerpt_of_the_guide_runs),
         // Only a page with transcripts is replayed.

@@ -115,7 +115,7 @@ fn whole(fragment: &str, folder: &Path, address: SocketAddr, upstream: u16) -> S
 }
 
 #[tokio::test]
-pub(super) async fn a_grpc_client_with_the_service_configuration_retries_when_it_is_told_to() {
+pub(super) async fn a_grpc_client_with_the_service_configuration_retries_on_time() {
     for config in blocks("json") {
         // It succeeds after a single refusal, so it came back after the pushback and not before.
         assert_eq!(twice(&config).await, ("OK\nOK\n".to_owned(), 1));

@@ -62,7 +62,7 @@ fn entry((name, value): (&str, &str)) -> (String, Value) {
 }
 
 #[tokio::test]
-async fn a_script_reads_all_about_limits_on_a_success_and_on_a_refusal() {
+async fn a_script_reads_all_limit_headers_of_a_success_and_of_a_refusal() {
     let (browser, _elsewhere) = elsewhere().await;
     // The number of these headers on a successful response.
     for (profile, on_success) in [
@@ -87,7 +87,7 @@ async fn a_script_reads_all_about_limits_on_a_success_and_on_a_refusal() {
 }
 
 #[tokio::test]
-async fn a_preflight_that_comes_to_the_limit_is_counted() {
+async fn a_preflight_that_reaches_the_limit_is_counted() {
     let (browser, _elsewhere) = elsewhere().await;
     let layer = once(RateHeaders::Common);
     // In the wrong order: the limit comes before CORS.

@@ -13,12 +13,12 @@ use super::api::{Api, limited};
 use crate::curl::curl;
 
 #[tokio::test]
-async fn axios_retry_comes_back_when_it_is_told_to() {
+async fn axios_retry_obeys_the_retry_time() {
     obeys(|address| node("axios.mjs").arg(address)).await;
 }
 
 #[tokio::test]
-async fn curl_comes_back_when_it_is_told_to() {
+async fn curl_obeys_the_retry_time() {
     let folder = tempfile::tempdir().unwrap();
     // Before a retry, curl truncates its output file, which fails for `/dev/null`.
     let shown = ["limit", "room"].map(|name| folder.path().join(name).display().to_string());
@@ -32,27 +32,27 @@ async fn curl_comes_back_when_it_is_told_to() {
 }
 
 #[tokio::test]
-async fn got_comes_back_when_it_is_told_to() {
+async fn got_obeys_the_retry_time() {
     obeys(|address| node("got.mjs").arg(address)).await;
 }
 
 #[tokio::test]
-async fn httpx_retries_comes_back_when_it_is_told_to() {
+async fn httpx_retries_obeys_the_retry_time() {
     obeys(|address| python("with_httpx.py").arg(address)).await;
 }
 
 #[tokio::test]
-async fn ky_comes_back_when_it_is_told_to() {
+async fn ky_obeys_the_retry_time() {
     obeys(|address| node("ky.mjs").arg(address)).await;
 }
 
 #[tokio::test]
-async fn requests_with_urllib3_comes_back_when_it_is_told_to() {
+async fn requests_with_urllib3_obeys_the_retry_time() {
     obeys(|address| python("with_requests.py").arg(address)).await;
 }
 
 #[tokio::test]
-async fn undici_comes_back_when_it_is_told_to() {
+async fn undici_obeys_the_retry_time() {
     obeys(|address| node("undici.mjs").arg(address)).await;
 }
 

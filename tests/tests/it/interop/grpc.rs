@@ -10,7 +10,7 @@ use tower_waiting_room::{Quota, RateLimit, WaitingRoomConfig, rate::RateHeaders}
 use crate::grpc::{connect, retry_delay, serve};
 
 #[tokio::test]
-async fn a_caller_over_the_limit_is_told_how_long_to_wait_and_then_succeeds() {
+async fn a_caller_over_the_limit_gets_a_retry_time_and_then_succeeds() {
     let once = RateLimit::global(Quota::new(1, WINDOW));
     let (process, _) = serve(
         WaitingRoomConfig::builder("api").rate_limit(once).rate_headers(RateHeaders::Combined),

@@ -68,7 +68,7 @@ async fn ratelimit_header_parser_misses_the_reset_that_the_book_does_not_have() 
 }
 
 #[tokio::test]
-async fn ratelimit_header_parser_reads_nothing_in_draft_11_without_our_parameters() {
+async fn ratelimit_header_parser_reads_nothing_of_draft_11_in_strict_form() {
     let seen = read_by_node(&ten_an_hour(RateHeaders::Draft11Strict)).await;
     assert_eq!(seen, json!({"limit": NOTHING, "remaining": NOTHING, "reset": NOTHING}));
 }

@@ -9,7 +9,7 @@ use super::{
 };
 
 #[tokio::test]
-async fn a_caller_who_asks_again_at_once_does_not_come_too_early() {
+async fn a_retry_at_the_stated_time_is_not_too_early() {
     tokio::join!(obeys_a_limit(ask_twice), obeys_a_room(ask_twice));
 }
 

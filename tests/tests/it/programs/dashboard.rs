@@ -52,7 +52,7 @@ async fn an_open_page_does_not_delay_a_graceful_shutdown() {
 
 /// The page states 1 % of a core and 16 MiB. The program is not optimized here.
 #[tokio::test]
-async fn a_dashboard_with_one_page_open_takes_at_most_a_hundredth_of_a_core_and_16_mebibytes() {
+async fn a_dashboard_with_one_page_open_stays_within_its_cpu_and_memory() {
     let shop = start().await;
     let without = Running::start("a-waiting-room").await;
     for running in [&shop, &without] {

@@ -18,7 +18,7 @@ fn refused_by(seen: &Seen) -> String {
 }
 
 #[tokio::test]
-async fn the_limits_of_the_docs_refuse_the_fourth_attempt_to_log_in_and_charge_nothing_for_it() {
+async fn the_limits_of_the_docs_refuse_the_fourth_login_without_a_charge() {
     let api = Running::start("rate-limits").await;
     let client = api.visitor();
     for _ in 0..3 {
@@ -63,7 +63,7 @@ async fn the_keys_of_the_docs_tell_addresses_api_keys_and_accounts_apart() {
 }
 
 #[tokio::test]
-async fn the_gate_of_the_docs_lets_two_run_and_two_wait_and_refuses_the_fifth() {
+async fn the_gate_of_the_docs_runs_two_requests_queues_two_and_refuses_the_fifth() {
     let converter = Running::start("a-gate").await;
     let address = converter.address().strip_prefix("http://").unwrap();
     let running = [Upload::begin(address).await, Upload::begin(address).await];
@@ -125,7 +125,7 @@ const HEAD: &str =
 const CONTINUE: &[u8; 25] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
 #[tokio::test]
-async fn the_metrics_of_the_docs_count_what_was_let_through_and_what_was_refused() {
+async fn the_metrics_of_the_docs_count_allowed_and_refused_requests() {
     let api = Running::start("metrics").await;
     let client = api.visitor();
     let refused = "waiting_room_verdicts_total{room=\"api\",reason=\"refused:rate:per_ip\"} 1\n";
@@ -143,7 +143,7 @@ async fn the_metrics_of_the_docs_count_what_was_let_through_and_what_was_refused
 }
 
 #[tokio::test]
-async fn the_collector_of_the_docs_gets_what_was_let_through_and_what_was_refused() {
+async fn the_collector_of_the_docs_gets_allowed_and_refused_requests() {
     let collector = Collector::start(Manner::Accepts);
     let to = collector.origin();
     let api = Running::start_with("opentelemetry", |command| {

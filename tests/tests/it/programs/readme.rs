@@ -24,7 +24,7 @@ async fn the_program_of_the_readme_serves_its_first_visitor() {
 }
 
 #[tokio::test]
-async fn the_program_of_the_readme_without_connect_info_says_what_it_lacks() {
+async fn the_program_of_the_readme_reports_missing_connect_info() {
     let shop = Running::start(WITHOUT).await;
     for _ in 0..2 {
         let seen = shop.visitor().get("/").await;

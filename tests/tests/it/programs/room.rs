@@ -24,7 +24,7 @@ async fn the_room_of_the_docs_shows_its_page_to_a_visitor_that_finds_no_slot() {
 }
 
 #[tokio::test]
-async fn the_axum_program_of_the_docs_frees_the_slot_of_a_buyer_and_queues_no_health_check() {
+async fn the_axum_program_of_the_docs_frees_the_slot_of_a_buyer() {
     let shop = Running::start("part-of-an-axum-application").await;
     let buyer = shop.visitor();
     let other = shop.visitor();

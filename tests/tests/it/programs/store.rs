@@ -9,7 +9,8 @@ use super::running::Running;
 async fn two_nodes_of_the_docs_share_a_room_and_its_limits_by_redis_or_valkey() {
     for engine in Engine::ALL {
         let server = EngineServer::start(engine, Persistence::Never).unwrap();
-        let (here, there) = (node("redis", &server).await, node("redis", &server).await);
+        let here = node("redis", &server).await;
+        let there = node("redis", &server).await;
 
         // There are two slots; one is taken at each node.
         let guest = here.visitor();

@@ -38,7 +38,7 @@ fn a_negative_number_is_an_error() {
 }
 
 #[test]
-fn a_number_that_is_a_string_is_an_error() {
+fn a_number_given_as_a_string_is_an_error() {
     assert_eq!(
         error(json!({ "new_users_per_minute": "200" })),
         "new_users_per_minute is \"200\", expected a whole number from 1 to 10000000"
@@ -124,7 +124,7 @@ fn a_missing_field_is_an_error() {
 }
 
 #[test]
-fn a_name_that_a_room_cannot_have_is_an_error() {
+fn an_invalid_room_name_is_an_error() {
     let error = room(json!({ "name": "a b" })).config().unwrap_err();
     assert!(error.to_string().starts_with("name is \"a b\""), "{error}");
     let suffix = room(json!({ "cookie_suffix": "a b;" })).config().unwrap_err();
@@ -144,7 +144,7 @@ fn a_page_of_more_than_1_mib_or_with_a_mistake_is_an_error() {
 }
 
 #[test]
-fn a_text_that_is_not_one_room_is_an_error() {
+fn input_that_is_not_a_single_room_is_an_error() {
     let error = |json: &str| WaitingRoom::from_json(json).unwrap_err().to_string();
     assert!(error("<html>").starts_with("waiting_room is a text that is not JSON (expected value"));
     assert!(error(&"[".repeat(100_000)).contains("recursion limit"));
@@ -189,5 +189,5 @@ fn a_value_of_any_length_is_shortened_in_messages() {
     assert!(error.len() < 300, "{}", error.len());
     let room = room(json!({ (long.clone()): long, "x": long }));
     let all = room.unsupported();
-    assert!(all.iter().all(|it| it.to_string().len() < 600));
+    assert!(all.iter().all(|unsupported| unsupported.to_string().len() < 600));
 }

@@ -32,7 +32,7 @@ const TEN: Timestamp = Timestamp::from_secs(1_795_255_200);
 const HOUR: Duration = Duration::from_secs(3_600);
 
 #[test]
-fn an_event_with_every_field_becomes_one_of_the_schedule() {
+fn an_event_with_every_field_carries_over() {
     let room = with_events(&[event(json!({
         "id": "25756b2dfe6e378a06b033b670413757", "description": "Production event",
         "created_on": "2014-01-01T05:20:00.12345Z", "modified_on": "2014-01-01T05:20:00.12345Z",
@@ -53,7 +53,7 @@ fn an_event_with_every_field_becomes_one_of_the_schedule() {
 }
 
 #[test]
-fn an_event_inherits_what_it_does_not_set() {
+fn an_event_inherits_unset_values() {
     let room = with_events(&[event(json!({ "queueing_method": null, "session_duration": null }))]);
     assert_eq!(room.schedule().unwrap().events(), [Event::new("doors", TEN, TEN + 2 * HOUR)]);
 }
@@ -88,7 +88,7 @@ fn events_that_overlap_or_have_the_same_name_are_an_error() {
 }
 
 #[test]
-fn a_time_that_is_none_is_an_error() {
+fn a_malformed_time_is_an_error() {
     for time in [
         "",
         "tomorrow",
@@ -159,12 +159,13 @@ fn the_configuration_contains_the_events() {
 }
 
 #[test]
-fn what_an_event_cannot_override_is_unsupported() {
+fn unsupported_overrides_of_an_event_are_named() {
     let room = with_events(&[event(json!({
         "queueing_method": "reject", "custom_page_html": "<p>", "turnstile_mode": "off",
         "turnstile_action": "log", "colour": "blue",
     }))]);
-    let fields: Vec<_> = room.unsupported().into_iter().map(|it| it.field.clone()).collect();
+    let fields: Vec<_> =
+        room.unsupported().into_iter().map(|unsupported| unsupported.field.clone()).collect();
     assert_eq!(
         fields[1..],
         [

@@ -35,7 +35,7 @@ fn each_simple_form_is_a_test() {
 }
 
 #[test]
-fn and_binds_more_than_or_and_parentheses_more_than_both() {
+fn and_binds_tighter_than_or_and_parentheses_bind_tightest() {
     let a = "http.host eq \"a\"";
     let [b, c] = ["b", "c"].map(|path| format!("http.request.uri.path eq \"/{path}\""));
     let [a_test, b_test, c_test] = [r#"{"host":"a"}"#, r#"{"path":"/b"}"#, r#"{"path":"/c"}"#];
@@ -54,7 +54,7 @@ fn and_binds_more_than_or_and_parentheses_more_than_both() {
 }
 
 #[test]
-fn everything_else_is_its_text_and_takes_its_branch_with_it() {
+fn unsupported_terms_keep_their_text_and_drop_their_branch() {
     for text in [
         "ends_with(http.request.uri.path, \".js\")",
         "ip.src in $list",
@@ -117,7 +117,7 @@ fn an_expression_that_cannot_be_read_is_unsupported_with_its_text() {
 #[test]
 fn an_expression_that_stands_for_too_many_rules_is_unsupported() {
     let list = |number: usize| {
-        let paths = (0..number).map(|it| format!("\"/{it}\"")).collect::<Vec<_>>().join(" ");
+        let paths = (0..number).map(|index| format!("\"/{index}\"")).collect::<Vec<_>>().join(" ");
         format!("http.request.uri.path in {{{paths}}}")
     };
     assert_eq!(branches(&format!("{} and {}", list(10), list(10))).unwrap().len(), 100);
@@ -133,7 +133,7 @@ fn an_expression_that_stands_for_too_many_rules_is_unsupported() {
 
 proptest! {
     #[test]
-    fn any_text_is_read_or_refused(expression in "[ -~é\n]{0,80}") {
+    fn any_text_is_parsed_or_refused(expression in "[ -~é\n]{0,80}") {
         let _ = branches(&expression);
     }
 

@@ -163,7 +163,8 @@ impl RateLimitFile {
         let methods = self.methods.iter().map(|name| method("rate_limit", &rate.name, name));
         let methods = methods.collect::<Result<Vec<_>, _>>()?;
         let key = self.key.key(&rate.name)?;
-        let (quota, algorithm) = (rate.quota()?, rate.algorithm()?);
+        let quota = rate.quota()?;
+        let algorithm = rate.algorithm()?;
         let over_limit = match (self.shadow_mode, self.soft) {
             (false, false) => OverLimit::Refuse,
             (false, true) => OverLimit::Mark,
@@ -334,7 +335,8 @@ impl ClientIpFile {
                 return wrong(ConfigErrorKind::Missing, "a header alone", expected);
             }
             (None, Some(_)) => {
-                let (given, expected) = ("proxies alone", "proxies and the header that they set");
+                let given = "proxies alone";
+                let expected = "proxies and the header that they set";
                 return wrong(ConfigErrorKind::Missing, given, expected);
             }
         };

@@ -23,7 +23,7 @@ fn gate_of(gate: &str) -> Concurrency {
 }
 
 #[test]
-fn what_a_file_says_about_gates_is_what_code_says() {
+fn gates_in_a_file_equal_gates_in_code() {
     let json = r#"{
         "name": "api",
         "concurrency": [{
@@ -65,7 +65,7 @@ fn what_a_file_says_about_gates_is_what_code_says() {
 }
 
 #[test]
-fn no_limit_has_to_be_said_so_that_a_slip_is_none() {
+fn a_gate_without_a_limit_has_to_be_explicit() {
     for (gate, limit) in
         [(r#""limit": "unlimited""#, None), (r#""limit": null"#, None), (r#""limit": 0"#, Some(0))]
     {
@@ -87,7 +87,7 @@ fn no_limit_has_to_be_said_so_that_a_slip_is_none() {
 }
 
 #[test]
-fn a_limit_that_finds_out_by_itself_has_its_rules_from_the_file() {
+fn an_adaptive_limit_takes_its_rules_from_the_file() {
     let first = |kind: &str, rules: &str| {
         let gate = gate_of(&format!(r#""adaptive": {{ "{kind}": {{ {rules} }} }}"#));
         let limit = gate.adaptive.as_ref().unwrap()();
@@ -112,7 +112,7 @@ fn a_limit_that_finds_out_by_itself_has_its_rules_from_the_file() {
 }
 
 #[test]
-fn a_permit_can_be_held_for_ever() {
+fn a_permit_can_be_held_forever() {
     for none in [r#""none""#, "null"] {
         let held = format!(
             r#""limit": 4, "body_stall": {none}, "max_hold": {none}, "body_read_timeout": {none}"#
@@ -132,7 +132,7 @@ fn a_permit_can_be_held_for_ever() {
 }
 
 #[test]
-fn what_a_gate_cannot_keep_is_named_with_both_values() {
+fn impossible_gate_settings_are_named_with_both_values() {
     for (gate, message) in [
         (r#"{ "limit": 5000000 }"#, "limit is 5000000, expected at most 4194303"),
         (r#"{ "limit": 1, "name": "a b" }"#, "concurrency is \"a b\" in the rule \"a b\""),
@@ -170,9 +170,10 @@ fn what_a_gate_cannot_keep_is_named_with_both_values() {
 }
 
 #[test]
-fn a_permit_is_not_held_for_longer_than_can_be_counted() {
+fn the_longest_hold_of_a_permit_is_bounded() {
     let build = |gate: Concurrency| WaitingRoomConfig::builder("api").concurrency(gate).build();
-    let (gate, day) = (|| Concurrency::limit(9), Duration::from_secs(86_400));
+    let gate = || Concurrency::limit(9);
+    let day = Duration::from_secs(86_400);
     build(gate().body_stall(day).max_hold(day)).unwrap();
     build(gate().body_stall(None).max_hold(None)).unwrap();
     let longer = day + Duration::from_nanos(1);
@@ -193,7 +194,7 @@ fn a_permit_is_not_held_for_longer_than_can_be_counted() {
 }
 
 #[test]
-fn turns_and_classes_need_the_discipline_that_knows_them() {
+fn turns_and_classes_need_a_matching_discipline() {
     let build = |gate: Concurrency| {
         let config = WaitingRoomConfig::builder("api").concurrency(gate).build();
         config.map_err(|error| error.field())

@@ -35,7 +35,7 @@ fn all_of(limit: &RateLimit) -> impl std::fmt::Debug {
 }
 
 #[test]
-fn rate_limits_in_a_file_and_in_code_mean_the_same() {
+fn rate_limits_in_a_file_equal_rate_limits_in_code() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("limits.yaml");
     let rule = "{ key: path, rate_limit: { unit: minute, requests_per_unit: 9 } }";
@@ -153,7 +153,7 @@ fn with_rate(fields: &str) -> serde_json::Result<WaitingRoomConfig> {
 }
 
 #[test]
-fn what_is_wrong_with_a_limit_in_a_file_is_named() {
+fn errors_in_a_limit_name_the_field() {
     for (fields, message) in [
         (r#""soft": true"#, "missing field `key`"),
         (r#""key": "path", "tier": 1"#, "unknown field `tier`"),
@@ -184,7 +184,7 @@ fn what_is_wrong_with_a_limit_in_a_file_is_named() {
 }
 
 #[test]
-fn what_is_wrong_with_a_rate_in_a_file_is_named() {
+fn errors_in_a_rate_name_the_field() {
     let minute = |fields| format!(r#""unit": "minute", "requests_per_unit": 5, {fields}"#);
     for (fields, message) in [
         (r#""unit": "minute""#.to_owned(), "missing field `requests_per_unit`"),
@@ -270,14 +270,15 @@ fn a_rate_means_the_same_in_a_configuration_file_and_in_a_rules_file() {
             std::fs::write(&path, format!("domain: api\ndescriptors: [ {limit} ]\n")).unwrap();
             let from_rules =
                 WaitingRoomConfig::builder("api").rate_limits_file(&path).build().unwrap();
-            let (one, other) = (&config.rates.limits.code[0], &from_rules.rates.limits.file[0]);
+            let one = &config.rates.limits.code[0];
+            let other = &from_rules.rates.limits.file[0];
             assert_eq!(rate_of(one), rate_of(other), "{limit}");
         }
     }
 }
 
 #[test]
-fn what_is_wrong_beside_the_limits_in_a_file_is_named() {
+fn errors_beside_the_limits_name_the_field() {
     for (fields, message) in [
         (r#""rate_headers": "draft8""#, "unknown variant `draft8`, expected one of"),
         (r#""max_held_requests": 0"#, "max_held_requests is 0, expected at least 1"),
@@ -311,7 +312,7 @@ fn what_is_wrong_beside_the_limits_in_a_file_is_named() {
 }
 
 #[test]
-fn what_all_limits_can_come_to_remember_together_is_bounded() {
+fn the_keys_of_all_limits_together_are_bounded() {
     let log = |name: &'static str, limit| {
         RateLimit::new(name, Quota::per_hour(limit), Key::address())
             .algorithm(Algorithm::SlidingLog(Refusals::Ignore))

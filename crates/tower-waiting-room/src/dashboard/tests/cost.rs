@@ -14,14 +14,16 @@ fn cpu_nanos() -> u64 {
 }
 
 #[tokio::test]
-async fn a_second_of_a_busy_room_with_one_page_open_takes_at_most_a_hundredth_of_a_core() {
-    let gates = (0..8).map(|it| Concurrency::limit(8).name(format!("gate-{it}")));
+async fn one_open_page_on_a_busy_room_takes_at_most_a_hundredth_of_a_core() {
+    let gates = (0..8).map(|number| Concurrency::limit(8).name(format!("gate-{number}")));
     let config = gates.fold(config(), |config, gate| config.concurrency(gate));
-    let limits = (0..64).map(|it| RateLimit::new(format!("limit-{it}"), QUOTA, Key::global()));
+    let limits =
+        (0..64).map(|number| RateLimit::new(format!("limit-{number}"), QUOTA, Key::global()));
     let config = limits.fold(config, |config, limit| config.rate_limit(limit));
     let house = House::new(config);
     let telemetry = &house.board.handle.pipeline().telemetry;
-    let (mut spent, mut largest) = (0, 0);
+    let mut spent = 0;
+    let mut largest = 0;
     // Two minutes, of which the second is measured. In each second, there are 270 admissions after
     // a wait, and a refusal for each of 256 reasons.
     for second in 0..120 {

@@ -72,7 +72,7 @@ impl Store for Slow {
 }
 
 #[tokio::test]
-async fn a_change_is_made_and_recorded_although_its_operator_disconnects() {
+async fn a_change_is_made_and_recorded_even_if_its_operator_disconnects() {
     let config = config().build().unwrap();
     let inner = MemoryStore::new(config.room().unwrap().clone()).unwrap();
     let store = Slow { inner, asked: Arc::default(), allowed: Arc::new(Semaphore::new(0)) };

@@ -19,7 +19,8 @@ use crate::{Concurrency, Key, Quota, RateLimit, WaitingRoomConfig};
 
 /// The events that a stream can send now.
 pub(super) fn events(body: &mut Body) -> Vec<String> {
-    let (mut events, mut cx) = (Vec::new(), Context::from_waker(Waker::noop()));
+    let mut events = Vec::new();
+    let mut cx = Context::from_waker(Waker::noop());
     while let Poll::Ready(Some(Ok(frame))) = Pin::new(&mut *body).poll_frame(&mut cx) {
         events.push(String::from_utf8(frame.into_data().unwrap().to_vec()).unwrap());
     }

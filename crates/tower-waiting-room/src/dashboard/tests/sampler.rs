@@ -62,7 +62,7 @@ fn a_dashboard_may_be_created_without_a_runtime() {
 }
 
 #[test]
-fn any_request_starts_the_recording_also_after_the_runtime_of_the_first_has_ended() {
+fn any_request_starts_the_recording_even_after_the_first_runtime_has_ended() {
     for path in ["/", "/audit.json", "/events", "/export.csv", "/export.svg", "/status", "/x"] {
         let (board, router, clock) = sampling();
         let recorded = || board.state().history.seconds().len();
@@ -103,7 +103,7 @@ async fn next(house: &House) -> Value {
 }
 
 #[tokio::test]
-async fn requests_from_before_the_first_sample_and_during_a_pause_are_in_the_totals_only() {
+async fn requests_before_the_first_sample_and_during_a_pause_are_in_the_totals_only() {
     let limit = RateLimit::new("global", Quota::per_minute(1), Key::global());
     let house = House::new(config().rate_limit(limit));
     for (pause, total) in [(0, 4), (600, 8)] {
@@ -114,7 +114,10 @@ async fn requests_from_before_the_first_sample_and_during_a_pause_are_in_the_tot
         let figures = next(&house).await;
         let of_reason = |figures: &Value| {
             let reasons = figures["reasons"].as_array().unwrap().iter();
-            reasons.filter(|it| it["reason"] == "refused:rate:global").cloned().collect::<Vec<_>>()
+            reasons
+                .filter(|figures| figures["reason"] == "refused:rate:global")
+                .cloned()
+                .collect::<Vec<_>>()
         };
         let reason =
             json!({ "reason": "refused:rate:global", "in_last_minute": 0, "total": total });

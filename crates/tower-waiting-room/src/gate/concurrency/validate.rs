@@ -50,11 +50,14 @@ impl Concurrency {
         Self::validate_hold("max_hold", self.max_hold)?;
         self.for_each.iter().chain(&self.fair_by).try_for_each(|key| key.validate(&self.name))?;
         self.deadlines.iter().try_for_each(ClientDeadline::validate)?;
-        self.scope.iter().try_for_each(|it| Scope::validate(it, "concurrency", &self.name))?;
+        self.scope
+            .iter()
+            .try_for_each(|scope| Scope::validate(scope, "concurrency", &self.name))?;
         // Each key value would need a separate adaptive limit, and an adaptive limit does not adapt
         // if it gets fewer than about ten requests per minute.
         if self.adaptive.is_some() && self.for_each.is_some() {
-            let (kind, given) = (ConfigErrorKind::Contradicts, "an adaptive limit");
+            let kind = ConfigErrorKind::Contradicts;
+            let given = "an adaptive limit";
             let expected = "a fixed limit, because one key value has too few requests to adapt to";
             return Err(ConfigError::new(kind, "for_each", given, expected));
         }

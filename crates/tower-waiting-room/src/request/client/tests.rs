@@ -24,7 +24,7 @@ const AXIOS: &str = "application/json, text/plain, */*";
 const IMAGES: &str = "image/avif,image/webp,image/apng,image/svg+xml,image/*,*/*;q=0.8";
 
 #[test]
-fn real_clients_get_what_they_can_use() {
+fn real_clients_get_a_form_that_they_can_use() {
     use ClientKind::{Json, Navigation, Problem, Text};
     type Lines = &'static [(&'static str, &'static str)];
     let clients: [(&str, Lines, ClientKind); 29] = [
@@ -123,7 +123,7 @@ fn several_lines_of_accept_are_one_list() {
 }
 
 #[test]
-fn no_more_than_the_bound_of_accept_is_looked_at() {
+fn accept_is_read_only_up_to_its_bound() {
     let range = format!("image/{},", "x".repeat(25));
     let filler = range.repeat(MAX_ACCEPT_LEN / range.len());
     assert_eq!(kind_of(&[("accept", &format!("{filler}text/plain"))]), ClientKind::Problem);
@@ -136,7 +136,7 @@ fn no_more_than_the_bound_of_accept_is_looked_at() {
 }
 
 #[test]
-fn grpc_is_known_by_what_it_sends() {
+fn grpc_is_recognized_by_its_content_type() {
     for content_type in ["application/grpc", "application/grpc+proto", "Application/gRPC-Web+proto"]
     {
         assert_eq!(kind_of(&[("content-type", content_type)]), ClientKind::Grpc);
@@ -145,7 +145,7 @@ fn grpc_is_known_by_what_it_sends() {
 }
 
 #[test]
-fn the_page_that_polls_gets_json() {
+fn the_polling_page_gets_json() {
     let lines = [("accept", CHROME), ("waiting-room-poll", "1"), (MODE, "cors")];
     let client = Client::classify(&Method::GET, &headers(&lines));
     assert_eq!((client.kind, client.is_poll), (ClientKind::Json, true));
@@ -167,14 +167,15 @@ fn only_get_and_head_are_safe() {
 /// The naive implementation of [`Clues::kind`], which looks up each header by its name.
 fn looked_up(headers: &HeaderMap) -> ClientKind {
     let first = |name: &str| headers.get(name).map(HeaderValue::as_bytes);
-    let (mode, dest) = (first("sec-fetch-mode"), first("sec-fetch-dest"));
+    let mode = first("sec-fetch-mode");
+    let dest = first("sec-fetch-dest");
     let lines: Vec<_> = headers.get_all(ACCEPT).iter().map(HeaderValue::as_bytes).collect();
     let asked = match lines[..] {
         [] => AcceptHeader::Nothing,
         [line] => AcceptHeader::Line(line),
         _ => AcceptHeader::Lines,
     };
-    let is_scripted = ["x-requested-with", "hx-request"].iter().any(|it| first(it).is_some());
+    let is_scripted = ["x-requested-with", "hx-request"].iter().any(|name| first(name).is_some());
     match Fetch::of(mode, dest) {
         _ if first("content-type").is_some_and(is_grpc) => ClientKind::Grpc,
         _ if first("waiting-room-poll").is_some() => ClientKind::Json,
@@ -187,7 +188,7 @@ fn looked_up(headers: &HeaderMap) -> ClientKind {
 
 proptest! {
     #[test]
-    fn one_pass_over_the_headers_finds_what_looking_them_up_does(
+    fn one_pass_over_the_headers_equals_separate_lookups(
         lines in prop::collection::vec(
             prop_oneof![
                 (Just("accept"), prop_oneof![Just("*/*"), Just(CHROME), Just("text/plain")]),
@@ -215,12 +216,12 @@ proptest! {
     }
 
     #[test]
-    fn whatever_a_client_sends_it_is_some_client(
+    fn any_headers_belong_to_some_kind_of_client(
         accept in prop::collection::vec("[ -~\t]{0,80}", 0..4),
         list in r#"([a-z*]{1,4}/[a-z*+]{1,6}(;[qv]=["0-9.,]{0,4})?[, ]{0,2}){0,6}"#,
         language in "[a-zA-Z*;=., 0-9-]{0,60}",
     ) {
-        let mut lines: Vec<_> = accept.iter().map(|it| ("accept", it.as_str())).collect();
+        let mut lines: Vec<_> = accept.iter().map(|value| ("accept", value.as_str())).collect();
         lines.extend([("accept", list.as_str()), ("accept-language", language.as_str())]);
         let client = Client::classify(&Method::GET, &headers(&lines));
         prop_assert!(client.kind != ClientKind::Grpc);

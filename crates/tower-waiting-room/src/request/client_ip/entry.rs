@@ -111,7 +111,8 @@ pub(super) fn forwarded_for(element: &[u8]) -> Option<&[u8]> {
 /// but a semicolon follows the value, such as a quotation mark or a comma outside a string.
 fn first_pair(text: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     let equals = text.iter().position(|byte| *byte == b'=')?;
-    let (name, value) = (&text[..equals], &text[equals + 1..]);
+    let name = &text[..equals];
+    let value = &text[equals + 1..];
     let (value, after) = match value.strip_prefix(b"\"") {
         Some(string) => {
             let end = end_of_string(string)?;

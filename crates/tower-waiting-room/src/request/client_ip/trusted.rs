@@ -197,7 +197,8 @@ fn parse(cidr: &str) -> Option<IpNet> {
     if !prefix.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
-    let (address, prefix) = (address.parse::<IpAddr>().ok()?, prefix.parse::<u8>().ok()?);
+    let address = address.parse::<IpAddr>().ok()?;
+    let prefix = prefix.parse::<u8>().ok()?;
     // Addresses are compared in canonical form, so an IPv4-mapped network must be converted to an
     // IPv4 network. The 96 leading bits of the mapped notation are not part of its prefix.
     match address.to_canonical() {

@@ -48,7 +48,7 @@ fn an_address_counts_by_its_network() {
 }
 
 #[test]
-fn the_chain_of_proxies_and_the_path_are_looked_at_once_for_all_who_ask() {
+fn the_proxies_and_the_path_are_parsed_once_per_request() {
     let callers = Callers::new(ClientIp::peer());
     let findings = Findings::default();
     let first = from("192.0.2.1").uri("/a/../b").body(()).unwrap();
@@ -74,7 +74,7 @@ fn the_chain_of_proxies_and_the_path_are_looked_at_once_for_all_who_ask() {
 
 #[cfg(feature = "axum")]
 #[test]
-fn the_address_of_axums_connection_serves_as_well() {
+fn the_connect_info_of_axum_provides_the_peer() {
     let peer: SocketAddr = "192.0.2.1:40000".parse().unwrap();
     let request = get("/").extension(axum::extract::ConnectInfo(peer));
     assert_eq!(hash(&Key::address(), request), hash(&Key::address(), from("192.0.2.1")));
@@ -82,7 +82,7 @@ fn the_address_of_axums_connection_serves_as_well() {
 
 #[cfg(feature = "tonic")]
 #[test]
-fn the_address_of_tonics_connection_serves_as_well() {
+fn the_connect_info_of_tonic_provides_the_peer() {
     use tonic::transport::server::TcpConnectInfo;
 
     let tonics = |remote_addr| TcpConnectInfo { local_addr: None, remote_addr };
@@ -93,7 +93,7 @@ fn the_address_of_tonics_connection_serves_as_well() {
 }
 
 #[test]
-fn a_cookie_is_found_among_others_and_not_by_a_part_of_its_name() {
+fn a_cookie_is_found_by_its_whole_name() {
     let key = Key::cookie("id");
     let with = |line: &str| hash(&key, get("/").header("cookie", line));
     assert_eq!(with("a=b; id=1"), with("id=1;x"));
@@ -104,7 +104,7 @@ fn a_cookie_is_found_among_others_and_not_by_a_part_of_its_name() {
 }
 
 #[test]
-fn what_is_not_text_is_a_key_too() {
+fn bytes_that_are_not_text_are_a_key_too() {
     let value = HeaderValue::from_bytes(b"id=\xff\xfe").unwrap();
     assert!(hash(&Key::header("x"), get("/").header("x", &value)).is_some());
     assert!(hash(&Key::cookie("id"), get("/").header("cookie", value)).is_some());
@@ -123,7 +123,7 @@ fn a_part_is_displayed_with_the_name_that_files_give_to_it() {
 }
 
 #[test]
-fn a_key_that_cannot_be_meant_is_refused() {
+fn a_meaningless_key_is_refused() {
     for (key, message) in [
         (
             Key::header("x key"),
@@ -139,7 +139,7 @@ fn a_key_that_cannot_be_meant_is_refused() {
 }
 
 #[test]
-fn a_key_can_be_made_up_if_any_part_of_it_can() {
+fn a_key_is_forgeable_if_any_part_of_it_is() {
     for made_up in [Key::cookie("id"), Key::header("x-id"), Key::method(), Key::path()] {
         assert!(made_up.can_be_made_up());
         for other in [Key::address(), Key::visitor(), Key::global()] {
@@ -154,7 +154,7 @@ fn a_key_can_be_made_up_if_any_part_of_it_can() {
 }
 
 #[test]
-fn a_visitor_counts_by_the_pass_and_everything_else_by_address() {
+fn a_visitor_counts_by_its_pass_and_all_others_by_address() {
     let hasher = KeyHasher::new([3, 1, 4, 1]);
     let of = |peer: &str, visitor: Option<u128>| {
         let request = from(peer).body(()).unwrap();
@@ -169,7 +169,7 @@ fn a_visitor_counts_by_the_pass_and_everything_else_by_address() {
 }
 
 #[test]
-fn a_visitor_with_a_pass_needs_no_address_whatever_else_is_in_its_key() {
+fn a_key_with_a_valid_pass_needs_no_address() {
     let hasher = KeyHasher::new([3, 1, 4, 1]);
     let request = get("/").body(()).unwrap();
     let found = |key: Key, visitor: Option<u128>| {

@@ -44,7 +44,7 @@ fn an_unknown_language_gets_the_default() {
 }
 
 #[test]
-fn chinese_is_written_as_the_script_or_the_region_says() {
+fn the_script_or_the_region_selects_the_form_of_chinese() {
     let cases = [
         ("zh", "zh-Hans"),
         ("zh-CN", "zh-Hans"),
@@ -118,7 +118,7 @@ fn the_script_of_every_region_is_the_likely_one() {
 }
 
 #[test]
-fn no_more_ranges_are_looked_at_than_a_header_may_have() {
+fn ranges_beyond_the_bound_are_not_read() {
     let behind = |ranges: usize| "xx,".repeat(ranges) + "de";
     assert_eq!(negotiated(&behind(MAX_ELEMENTS - 1)), "de");
     assert_eq!(negotiated(&behind(MAX_ELEMENTS)), "en");
@@ -126,20 +126,22 @@ fn no_more_ranges_are_looked_at_than_a_header_may_have() {
 
 /// The naive implementation of [`Languages::negotiate`], for languages with one variant.
 fn expected(accept_language: &str) -> &'static str {
-    let (mut preferred, mut best, mut rest) = ("en", 0.0, 0.0_f32);
+    let mut preferred = "en";
+    let mut best = 0.0;
+    let mut rest = 0.0_f32;
     for element in accept_language.split(',').take(MAX_ELEMENTS) {
         let (range, parameters) = element.split_once(';').unwrap_or((element, ""));
-        let mut parameters = parameters.split(';').filter_map(|it| it.split_once('='));
+        let mut parameters =
+            parameters.split(';').filter_map(|parameter| parameter.split_once('='));
         let weight = parameters.find(|(name, _)| name.trim().eq_ignore_ascii_case("q"));
-        let is_number = |it: &str| it.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'.'));
+        let is_number = |text: &str| text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'.'));
         let weight = weight.map_or("1", |(_, value)| value.trim());
-        let weight = weight.parse().ok().filter(|it| is_number(weight) && *it <= 1.0);
+        let weight = weight.parse().ok().filter(|value| is_number(weight) && *value <= 1.0);
         let weight = weight.unwrap_or(0.0);
         let primary = range.trim().split('-').next().unwrap();
-        let language = Language::ALL
-            .into_iter()
-            .map(Language::tag)
-            .find(|tag| tag.split('-').next().is_some_and(|it| it.eq_ignore_ascii_case(primary)));
+        let language = Language::ALL.into_iter().map(Language::tag).find(|tag| {
+            tag.split('-').next().is_some_and(|first| first.eq_ignore_ascii_case(primary))
+        });
         if range.trim() == "*" {
             rest = rest.max(weight);
         } else if let Some(language) = language.filter(|_| weight > best) {
@@ -169,7 +171,7 @@ fn range() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn a_header_means_what_a_naive_parser_says(
+    fn a_header_agrees_with_a_naive_parser(
         ranges in prop::collection::vec(range(), 0..40),
     ) {
         let header = ranges.join(",");

@@ -13,13 +13,13 @@ fn texts(path: &str) -> Vec<String> {
 
 proptest::proptest! {
     #[test]
-    fn a_path_is_plain_if_no_escape_and_no_detour_is_counted(path in "[a/.%2;?#\\\\\0]{0,12}") {
+    fn a_path_without_escapes_and_dot_segments_is_plain(path in "[a/.%2;?#\\\\\0]{0,12}") {
         proptest::prop_assert_eq!(is_plain(path.as_bytes()), Signs::of(path.as_bytes()).total() == 0);
     }
 }
 
 #[test]
-fn what_is_left_of_a_path_ends_without_a_slash() {
+fn the_remainder_of_a_path_has_no_trailing_slash() {
     for (path, left) in [
         ("/a//b", "/a/b"),
         ("/a/b/..", "/a"),
@@ -51,7 +51,7 @@ fn an_ordinary_path_has_one_reading() {
 }
 
 #[test]
-fn a_path_is_decoded_twice_and_not_more_often() {
+fn a_path_is_decoded_at_most_twice() {
     assert_eq!(texts("/%2fl"), ["/l", "//l"]);
     assert_eq!(texts("/%256c"), ["/l", "/%6c"]);
     assert_eq!(texts("/%25256c"), ["/%6c", "/%256c"]);
@@ -59,7 +59,7 @@ fn a_path_is_decoded_twice_and_not_more_often() {
 }
 
 #[test]
-fn an_escape_is_clear_if_it_stands_for_a_byte_without_a_meaning() {
+fn an_escape_of_a_byte_without_a_meaning_is_unambiguous() {
     for byte in 0..=u8::MAX {
         let is_clear = !byte.is_ascii_control() && !b"#%./;?\\".contains(&byte);
         for escape in [format!("%{byte:02x}"), format!("%{byte:02X}")] {
@@ -73,7 +73,7 @@ fn an_escape_is_clear_if_it_stands_for_a_byte_without_a_meaning() {
 }
 
 #[test]
-fn a_sign_is_seen_wherever_it_stands() {
+fn a_special_byte_is_found_at_every_position() {
     for length in [0, 1, 2, 3, 31, 32, 33, 127, 128, 129, 300] {
         for (sign, counted) in [("//", 1), ("/.", 1), ("\\", 1), (";", 1), ("%2e", 2), ("%z", 2)] {
             for behind in ["", "a", "aaaa"] {
@@ -89,10 +89,11 @@ fn a_sign_is_seen_wherever_it_stands() {
 }
 
 #[test]
-fn the_readings_of_any_path_are_few_and_no_longer_than_it() {
+fn the_readings_of_any_path_are_few_and_not_longer() {
     for unit in ["/.", "/..", "//", "/%252e", "a%2f/.;%25", "\\", ";", "/%25%32%65", "%"] {
         let begin = format!("/{}", "a".repeat(100));
-        let (mut times, mut signs) = (1, 0);
+        let mut times = 1;
+        let mut signs = 0;
         while signs <= Readings::MAX_SIGNS {
             let path = begin.clone() + &unit.repeat(times);
             signs = Signs::of(path.as_bytes()).total();

@@ -23,7 +23,8 @@ fn every_kind_of_client_gets_its_form_with_the_status_and_the_length() {
         let status = StatusCode::TOO_MANY_REQUESTS;
         let answer = Answer { kind, status, ..sample::placed() };
         let response = respond(&answer, &Page::default(), false);
-        let (headers, length) = (response.headers(), response.body().len().to_string());
+        let headers = response.headers();
+        let length = response.body().len().to_string();
         if kind == ClientKind::Grpc {
             assert_eq!((response.status(), length.as_str()), (StatusCode::OK, "0"));
         } else {
@@ -74,7 +75,7 @@ fn a_head_request_gets_the_same_headers_without_the_body() {
 }
 
 #[test]
-fn a_template_that_fails_at_last_becomes_text_with_the_same_status() {
+fn a_failing_template_falls_back_to_text_with_the_same_status() {
     // No sample answer is about this room, so the template passes the check at start-up.
     let source = "{% if room == 'unlucky' %}{{ 1 // 0 }}{% endif %}";
     let page = Page::template(source).unwrap();

@@ -25,7 +25,7 @@ use crate::request::Language;
 /// a new language lacks a sentence, or if there are too many languages.
 pub(in super::super) fn add(tag: &str, file: &str) -> Result<Language, ConfigError> {
     let parsed: Option<LanguageIdentifier> = tag.parse().ok().filter(|_| tag.len() <= MAX_TAG_LEN);
-    let parsed = parsed.filter(|it: &LanguageIdentifier| !it.language.is_empty());
+    let parsed = parsed.filter(|identifier: &LanguageIdentifier| !identifier.language.is_empty());
     let Some(id) = parsed else {
         let given: String = tag.chars().take(MAX_TAG_LEN).collect();
         let given = format!("the language tag {given:?}");
@@ -41,7 +41,7 @@ pub(in super::super) fn add(tag: &str, file: &str) -> Result<Language, ConfigErr
         ));
     }
     let mut added = ADDED.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut known = added.iter().filter(|it| it.language.tag() == tag && it.file == file);
+    let mut known = added.iter().filter(|added| added.language.tag() == tag && added.file == file);
     if let Some(known) = known.next() {
         return Ok(known.language);
     }
@@ -71,18 +71,19 @@ fn sentences(tag: &str, file: &'static str) -> Result<Vec<Option<Sentence>>, Con
     }
     let english = Texts::of(Language::ENGLISH).sentences.iter().flatten();
     for ((name, sentence), english) in NAMES.iter().zip(&sentences).zip(english) {
-        if let Some(Err(what)) = sentence.as_ref().map(|it| it.check(name, english)) {
+        if let Some(Err(what)) = sentence.as_ref().map(|sentence| sentence.check(name, english)) {
             let given = format!("a file for `{tag}` that has {what}");
             return Err(malformed(given, "sentences with the arguments of those in `en.ftl`"));
         }
     }
-    let Some(base) = Language::ALL.into_iter().find(|it| it.tag() == tag) else {
+    let Some(base) = Language::ALL.into_iter().find(|language| language.tag() == tag) else {
         let missing = NAMES.iter().zip(&sentences).filter(|(_, sentence)| sentence.is_none());
         let missing: Vec<_> = missing.map(|(name, _)| format!("`{name}`")).collect();
         if missing.is_empty() {
             return Ok(sentences);
         }
-        let (kind, expected) = (ConfigErrorKind::Missing, "every sentence of `en.ftl`");
+        let kind = ConfigErrorKind::Missing;
+        let expected = "every sentence of `en.ftl`";
         let given = format!("a file for `{tag}` without {}", missing.join(", "));
         return Err(ConfigError::new(kind, FIELD, given, expected));
     };

@@ -23,7 +23,7 @@ pub(super) fn parse(file: &'static str, sentences: &mut [Option<Sentence>]) -> R
     let mut lines = (1..).zip(file.lines());
     while let Some((number, line)) = lines.next() {
         let flaw = |what| Flaw { line: number, what };
-        let control = line.chars().find(|it| it.is_control() && *it != '\t');
+        let control = line.chars().find(|character| character.is_control() && *character != '\t');
         if let Some(control) = control {
             return Err(flaw(format!("the control character {control:?}")));
         }
@@ -31,8 +31,9 @@ pub(super) fn parse(file: &'static str, sentences: &mut [Option<Sentence>]) -> R
             continue;
         }
         let (name, text) = line.split_once('=').ok_or_else(|| flaw(not_a_sentence(line)))?;
-        let (name, text) = (name.trim_end(), text.trim());
-        let index = NAMES.iter().position(|it| *it == name);
+        let name = name.trim_end();
+        let text = text.trim();
+        let index = NAMES.iter().position(|known| *known == name);
         let index = index.ok_or_else(|| flaw(unknown(name)))?;
         if std::mem::replace(&mut seen[index], true) {
             return Err(flaw(format!("the sentence `{name}` for the second time")));
@@ -67,7 +68,8 @@ fn choice_of(
     start: usize,
     lines: &mut impl Iterator<Item = (usize, &'static str)>,
 ) -> Result<Sentence, Flaw> {
-    let (mut forms, mut other) = (Vec::new(), None);
+    let mut forms = Vec::new();
+    let mut other = None;
     for (number, line) in lines {
         let flaw = |what| Flaw { line: number, what };
         let line = line.trim();
@@ -79,12 +81,14 @@ fn choice_of(
             return Ok(Sentence { forms: forms.into(), other });
         }
         let form = line.trim_start_matches('*').strip_prefix('[');
-        let form = form.and_then(|it| it.split_once(']')).filter(|_| line.starts_with(['*', '[']));
+        let form =
+            form.and_then(|form| form.split_once(']')).filter(|_| line.starts_with(['*', '[']));
         let (key, text) = form
             .ok_or_else(|| flaw(format!("{:?} in place of a form of `{name}`", clipped(line))))?;
         let key = key.trim();
-        let (is_default, text) = (line.starts_with('*'), pieces(name, text.trim()).map_err(flaw)?);
-        let is_new = |category| forms.iter().all(|(it, _)| *it != category);
+        let is_default = line.starts_with('*');
+        let text = pieces(name, text.trim()).map_err(flaw)?;
+        let is_new = |category| forms.iter().all(|(known, _)| *known != category);
         match Category::of(key) {
             Some(Category::Other) if is_default && other.is_none() => other = Some(text),
             Some(category) if category != Category::Other && !is_default && is_new(category) => {
@@ -114,7 +118,8 @@ impl Sentence {
             return Cow::Borrowed(text);
         }
         let [mut count, mut low] = [itoa::Buffer::new(), itoa::Buffer::new()];
-        let (count, low) = (count.format(args.count), low.format(args.low));
+        let count = count.format(args.count);
+        let low = low.format(args.low);
         let text = |piece: &Piece| match piece {
             Piece::Count => count,
             Piece::Low => low,
@@ -129,7 +134,7 @@ impl Sentence {
     /// Returns the form for a count.
     fn form(&self, rules: &Rules, count: u64) -> &Pieces {
         let category = rules.category(count);
-        let form = self.forms.iter().find(|(it, _)| *it == category);
+        let form = self.forms.iter().find(|(known, _)| *known == category);
         form.map_or(&self.other, |(_, pieces)| pieces)
     }
 
@@ -144,7 +149,7 @@ impl Sentence {
             return Err(format!("a choice by `$count` in `{name}`"));
         }
         for (is_other, form) in
-            self.forms.iter().map(|(_, it)| (false, it)).chain([(true, &self.other)])
+            self.forms.iter().map(|(_, form)| (false, form)).chain([(true, &self.other)])
         {
             let used = |argument| form.iter().any(|piece| piece.argument() == Some(argument));
             let mut used_here = form.iter().filter_map(Piece::argument);
@@ -152,7 +157,8 @@ impl Sentence {
                 return Err(format!("`{name}` with `{{ ${unknown} }}`"));
             }
             let mut needed = english.other.iter().filter_map(Piece::argument);
-            let missing = needed.find(|it| !used(it) && (is_other || *it != "count"));
+            let missing =
+                needed.find(|argument| !used(argument) && (is_other || *argument != "count"));
             if let Some(missing) = missing {
                 return Err(format!("`{name}` without `{{ ${missing} }}`"));
             }
@@ -198,7 +204,7 @@ impl Piece {
 
     /// Returns the argument with this name.
     fn of_argument(name: &str) -> Option<Self> {
-        let text = ["shown", "span", "text"].into_iter().find(|it| *it == name);
+        let text = ["shown", "span", "text"].into_iter().find(|known| *known == name);
         match name {
             "count" => Some(Self::Count),
             "low" => Some(Self::Low),
@@ -217,7 +223,7 @@ fn pieces(name: &str, sentence: &'static str) -> Result<Pieces, String> {
     let mut rest = sentence;
     while let Some(at) = rest.find(['{', '}']) {
         pieces.push(Piece::Text(&rest[..at]));
-        let braced = rest[at..].strip_prefix('{').and_then(|it| it.split_once('}'));
+        let braced = rest[at..].strip_prefix('{').and_then(|rest| rest.split_once('}'));
         let (inner, after) = braced.ok_or_else(|| format!("a single brace in `{name}`"))?;
         let inner = inner.trim();
         let argument = inner.strip_prefix('$').and_then(Piece::of_argument);
@@ -250,9 +256,10 @@ fn not_a_sentence(line: &str) -> String {
 /// Describes a sentence that does not exist.
 fn unknown(name: &str) -> String {
     let name = clipped(name);
-    match name.starts_with([' ', '\t', '.', '-']) {
-        true => format!("{name:?} in place of the name of a sentence"),
-        false => format!("the unknown sentence `{name}`"),
+    if name.starts_with([' ', '\t', '.', '-']) {
+        format!("{name:?} in place of the name of a sentence")
+    } else {
+        format!("the unknown sentence `{name}`")
     }
 }
 

@@ -172,7 +172,8 @@ fn lithuanian(n: u64) -> Category {
 }
 
 fn maltese(n: u64) -> Category {
-    let (few, many) = (n == 0 || last_two(n, 3..=10), last_two(n, 11..=19));
+    let few = n == 0 || last_two(n, 3..=10);
+    let many = last_two(n, 11..=19);
     choose(&[(n == 1, One), (n == 2, Two), (few, Few), (many, Many)])
 }
 
@@ -248,14 +249,14 @@ mod tests {
         tzm ug uk ur uz ve vec vi vo vun wa wae wo xh xog yi yo yue zh zu";
 
     #[test]
-    fn every_rule_is_that_of_icu() {
+    fn every_rule_agrees_with_icu() {
         let mut wrong = Vec::new();
         for tag in LANGUAGES.split_whitespace() {
             let locale: Locale = tag.parse().unwrap();
             let rules = PluralRules::try_new(locale.into(), PluralRulesOptions::default()).unwrap();
-            let has_one = rules.categories().any(|it| it == PluralCategory::One);
+            let has_one = rules.categories().any(|category| category == PluralCategory::One);
             let rule = rule(tag, tag.split('-').next().unwrap());
-            let thousands = (1..=200).map(|it| 1_000 * it);
+            let thousands = (1..=200).map(|count| 1_000 * count);
             let millions = [1_000_000, 1_000_001, 1_100_000, 2_000_000, 3_000_004, 10_000_000];
             for n in (0..=1_200).chain(thousands).chain(millions) {
                 let expected = match rules.category_for(n) {

@@ -40,7 +40,7 @@ fn expected(bundle: &FluentBundle<FluentResource>, id: Phrase, args: Args<'_>) -
 fn compare(counts: impl Iterator<Item = u64> + Clone, text: &str) {
     for language in Language::ALL {
         let bundle = bundle(language);
-        for (id, count) in IDS.iter().flat_map(|id| counts.clone().map(move |it| (*id, it))) {
+        for (id, count) in IDS.iter().flat_map(|id| counts.clone().map(move |count| (*id, count))) {
             let args = Args { count, low: count / 2, text };
             let expected = expected(&bundle, id, args);
             let expected = expected.unwrap_or_else(|| Language::ENGLISH.sentence(id, args).into());
@@ -51,7 +51,7 @@ fn compare(counts: impl Iterator<Item = u64> + Clone, text: &str) {
 }
 
 #[test]
-fn every_sentence_is_that_of_fluent_for_every_number_that_occurs() {
+fn every_sentence_agrees_with_fluent_for_every_number_that_occurs() {
     // Above 20, the library has wrong plural rules for some languages.
     compare((0..=20).chain([100, 1_000_000]), "12,345");
 }
@@ -60,7 +60,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(4))]
 
     #[test]
-    fn every_sentence_is_that_of_fluent(count in 0..=20_u64, text in "[ -~é]{0,20}") {
+    fn every_sentence_agrees_with_fluent(count in 0..=20_u64, text in "[ -~é]{0,20}") {
         compare([count].into_iter(), &text);
     }
 }
@@ -106,7 +106,7 @@ fn every_choice_has_every_plural_form_of_its_language() {
         for (name, sentence) in NAMES.iter().zip(&texts.sentences) {
             let Some(sentence) = sentence else { continue };
             let found = sentence.categories();
-            let found: BTreeSet<_> = found.iter().map(|it| format!("{it:?}")).collect();
+            let found: BTreeSet<_> = found.iter().map(|flaw| format!("{flaw:?}")).collect();
             // Fluent requires the form `other`, even if no whole number has it.
             let needed: BTreeSet<_> = needed.iter().cloned().chain(["Other".to_owned()]).collect();
             let is_right = found.len() == 1 || found == needed;
@@ -219,7 +219,7 @@ fn plural_forms_are_those_of_polish_arabic_russian_and_czech() {
 }
 
 #[test]
-fn counts_have_their_thousands_apart() {
+fn counts_have_thousands_separators() {
     assert_eq!(Language::ENGLISH.count(7), "7");
     assert_eq!(Language::ENGLISH.count(999), "999");
     assert_eq!(Language::ENGLISH.count(1_000), "1,000");

@@ -19,7 +19,8 @@ impl Look {
     ) -> Result<(), ConfigError> {
         let [light, dark] = [(light, LIGHT_CARD, "light"), (dark, DARK_CARD, "dark")]
             .map(|(given, card, mode)| Accent::new(given, card, mode));
-        let (light, dark) = (light?, dark?);
+        let light = light?;
+        let dark = dark?;
         let mut palette = String::new();
         let written = write!(
             palette,

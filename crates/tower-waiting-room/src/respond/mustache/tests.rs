@@ -114,7 +114,7 @@ fn a_tag_may_have_spaces_lines_and_three_braces_and_a_comment_is_left_out() {
 }
 
 #[test]
-fn a_mistake_is_named_with_its_line() {
+fn an_error_is_named_with_its_line() {
     for (source, message) in [
         ("<p>\n{{waitTimes}}", "line 2 (no variable has the name \"waitTimes\")"),
         ("{{!\n\n}}\n{{.}}", "line 4 (no variable has the name \".\")"),

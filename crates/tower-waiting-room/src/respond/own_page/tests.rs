@@ -69,7 +69,8 @@ fn answers() -> impl Strategy<Value = Answer> {
     let wait = wait.prop_map(|(p25, p50, p75)| WaitEstimate::new(p25, p50, p75));
     let outcome = prop_oneof![Just(Outcome::Admit), Just(Outcome::Refuse), Just(Outcome::Wait)];
     let kind = prop_oneof![Just(ClientKind::Navigation), Just(ClientKind::Text)];
-    let (times, flags) = ((seconds(), prop::option::of(seconds())), any::<[bool; 4]>());
+    let times = (seconds(), prop::option::of(seconds()));
+    let flags = any::<[bool; 4]>();
     (
         (prop::sample::select(samples), prop::sample::select(Language::ALL.to_vec())),
         (outcome, kind, count(), count()),

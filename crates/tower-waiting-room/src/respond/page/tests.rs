@@ -17,7 +17,9 @@ fn html(page: &Page, answer: &Answer) -> String {
 
 /// Returns every sample answer with every language.
 fn every_answer() -> impl Iterator<Item = (Language, Answer)> {
-    Language::ALL.into_iter().flat_map(|it| sample::answers().map(move |answer| (it, answer)))
+    Language::ALL
+        .into_iter()
+        .flat_map(|language| sample::answers().map(move |answer| (language, answer)))
 }
 
 fn error(template: impl Into<String>) -> String {
@@ -37,7 +39,7 @@ fn the_default_page_shows_every_answer_in_every_language() {
 }
 
 #[test]
-fn a_waiting_visitor_reads_the_place_the_wait_and_how_long_it_is_kept() {
+fn a_waiting_visitor_sees_its_place_its_wait_and_the_retention() {
     let html = html(&Page::default(), &sample::placed());
     assert!(html.contains("<title>No. 12 in line · shop</title>"));
     assert!(html.contains("<span>You are number </span><b>12</b><span> in line</span>"));
@@ -49,7 +51,7 @@ fn a_waiting_visitor_reads_the_place_the_wait_and_how_long_it_is_kept() {
 }
 
 #[test]
-fn after_a_post_the_page_says_that_nothing_was_sent_and_offers_to_send_it_again() {
+fn after_a_post_the_page_offers_to_send_the_form_again() {
     let html = html(&Page::default(), &sample::unsent());
     assert!(html.contains("What you entered has not been sent yet."));
     assert!(html.contains("id=\"reload\" hidden>Send again</button>"));
@@ -57,7 +59,7 @@ fn after_a_post_the_page_says_that_nothing_was_sent_and_offers_to_send_it_again(
 }
 
 #[test]
-fn who_is_sent_away_is_offered_to_come_back_unless_that_is_pointless() {
+fn a_refusal_offers_to_return_unless_that_is_pointless() {
     let page = Page::default();
     assert!(
         html(&page, &sample::refusal(Reason::RefusedLineFull)).contains("href=\"\">Try again<")
@@ -67,7 +69,7 @@ fn who_is_sent_away_is_offered_to_come_back_unless_that_is_pointless() {
 }
 
 #[test]
-fn what_is_filled_in_is_escaped() {
+fn filled_in_values_are_escaped() {
     let answer = Answer { room: "<script>\"&'".into(), ..sample::placed() };
     let html = html(&Page::default(), &answer);
     assert!(!html.contains("<script>\"") && html.contains("&lt;script&gt;&quot;&amp;&#x27;"));
@@ -90,7 +92,7 @@ fn element<'a>(html: &'a str, name: &str) -> &'a str {
 }
 
 #[test]
-fn the_page_of_a_refusal_tries_again_by_itself_unless_that_is_pointless_or_repeats_a_post() {
+fn a_refusal_page_retries_unless_that_is_pointless_or_repeats_a_post() {
     let again = |answer: &Answer| {
         let html = html(&Page::default(), answer);
         let refreshes = html.contains("<noscript><meta http-equiv=\"refresh\" content=\"120\">");
@@ -108,7 +110,7 @@ fn the_page_of_a_refusal_tries_again_by_itself_unless_that_is_pointless_or_repea
 }
 
 #[test]
-fn what_the_operator_sets_is_in_the_page_and_nothing_else_is() {
+fn the_page_contains_the_settings_of_the_operator_and_no_others() {
     let logo = "data:image/svg+xml,%3Csvg/%3E";
     let page = Page::default().title("A <b>").logo(logo).notice("<i> & co");
     let page = page.support("https://shop.example/help");
@@ -143,7 +145,7 @@ fn a_setting_keeps_the_policy_that_was_configured_before() {
 }
 
 #[test]
-fn the_policy_of_the_default_page_allows_its_style_and_its_script_and_no_others() {
+fn the_policy_of_the_default_page_allows_its_own_style_and_script_only() {
     let page = Page::default().accent("#0b6e4f", "#5fd3a8");
     for (language, answer) in every_answer() {
         let (html, policy) = governed(&page, &Answer { language, ..answer });
@@ -169,10 +171,12 @@ fn another_policy_for_the_default_page_allows_its_style_and_its_script_too() {
     let (html, policy) = governed(&strict, &sample::placed());
     assert_eq!((html, policy.clone()), governed(&Page::default(), &sample::placed()));
     let sources = |of: &str| {
-        let directive = policy.split("; ").find_map(|it| it.strip_prefix(of)).unwrap();
+        let directive =
+            policy.split("; ").find_map(|directive| directive.strip_prefix(of)).unwrap();
         directive.trim().to_owned()
     };
-    let (style, script) = (sources("style-src"), sources("script-src"));
+    let style = sources("style-src");
+    let script = sources("script-src");
     let both = "default-src 'nonce-{nonce}' https:; frame-ancestors 'none'";
     let page = Page::default().content_security_policy(both);
     let expected = format!("default-src {style} {script} https:; frame-ancestors 'none'");
@@ -180,7 +184,7 @@ fn another_policy_for_the_default_page_allows_its_style_and_its_script_too() {
 }
 
 #[test]
-fn each_page_of_a_template_has_a_nonce_of_its_own_in_the_policy_and_on_style_and_script() {
+fn each_page_of_a_template_has_a_nonce_of_its_own() {
     let source = "<style nonce=\"{{ nonce }}\"></style><script nonce=\"{{ nonce }}\"></script>";
     let page = Page::template(source).unwrap();
     let page = page.content_security_policy(Page::STRICT_POLICY);
@@ -238,7 +242,7 @@ fn a_template_that_is_too_long_or_does_not_end_is_refused() {
 }
 
 #[test]
-fn a_closure_makes_the_body_and_we_the_rest() {
+fn a_closure_provides_the_body_and_the_layer_the_rest() {
     let page = Page::from_fn(|answer, head| {
         let body = format!("number {} for {}", answer.position.unwrap_or_default(), head.uri());
         let mut response = Response::new(body);

@@ -102,7 +102,7 @@ const DOCUMENT: &str = concat!(
 );
 
 #[test]
-fn a_program_gets_the_prepared_document_and_no_header_too_many() {
+fn a_program_gets_the_prepared_document_and_no_extra_header() {
     for lines in PROGRAMS {
         let response = refuse_one(&request(lines));
         assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
@@ -124,7 +124,7 @@ fn a_program_gets_the_prepared_document_and_no_header_too_many() {
 }
 
 #[test]
-fn every_profile_says_when_to_come_back() {
+fn every_profile_states_when_to_return() {
     for profile in RateHeaders::ALL {
         for lines in [&[] as &[_], &[("accept", "text/plain")]] {
             let policies = [(&line("per_ip"), decision(Some(WAIT)))];
@@ -141,7 +141,7 @@ fn every_profile_says_when_to_come_back() {
 }
 
 #[test]
-fn a_wait_of_no_time_is_a_second() {
+fn a_wait_of_zero_is_sent_as_a_second() {
     let policies = [(&line("per_ip"), decision(Some(Duration::ZERO)))];
     let response = refuse(RateHeaders::XRateLimit, &request(&[]), &policies, Some(Duration::ZERO));
     assert_eq!(response.headers()[RETRY_AFTER], "1");
@@ -149,7 +149,7 @@ fn a_wait_of_no_time_is_a_second() {
 }
 
 #[test]
-fn who_will_never_be_allowed_is_not_told_to_come_back() {
+fn a_request_that_can_never_be_allowed_gets_no_retry_time() {
     let policies = [(&line("per_ip"), decision(None))];
     let response = refuse(RateHeaders::Combined, &request(&[]), &policies, None);
     assert_eq!(
@@ -166,7 +166,7 @@ fn who_will_never_be_allowed_is_not_told_to_come_back() {
 }
 
 #[test]
-fn the_longest_wait_has_as_many_digits_as_a_header_can_carry() {
+fn the_longest_wait_fits_into_a_header() {
     let policies = [(&line("per_ip"), decision(Some(Duration::MAX)))];
     for lines in [&[] as &[_], &[("accept", "text/plain")]] {
         let response = refuse(RateHeaders::None, &request(lines), &policies, Some(Duration::MAX));
@@ -184,7 +184,8 @@ fn a_script_of_another_origin_can_read_the_headers() {
 fn a_head_request_gets_the_length_without_the_body() {
     let mut head = request(&[]);
     *head.method_mut() = Method::HEAD;
-    let (whole, response) = (refuse_one(&request(&[])), refuse_one(&head));
+    let whole = refuse_one(&request(&[]));
+    let response = refuse_one(&head);
     assert_eq!(response.headers()[CONTENT_LENGTH], whole.body().len().to_string());
     assert!(response.body().is_empty());
 }
@@ -198,7 +199,8 @@ fn refuse_at_gate(
 ) -> Response<Bytes> {
     let line = PolicyLine::concurrent("works", 10).unwrap();
     let decision = Decision::new(0, 0, retry_after.unwrap_or_default(), retry_after);
-    let (statuses, profile) = (Statuses::default(), RateHeaders::Combined);
+    let statuses = Statuses::default();
+    let profile = RateHeaders::Combined;
     Responder::new(
         "shop".into(),
         Page::default(),
@@ -291,7 +293,9 @@ fn people_at_a_full_gate_get_a_page_or_a_sentence_in_their_language() {
 
 #[test]
 fn several_violated_policies_are_all_named() {
-    let (burst, daily, free) = (line("burst"), line("da\"ily"), line("free"));
+    let burst = line("burst");
+    let daily = line("da\"ily");
+    let free = line("free");
     let fine = Decision::new(100, 9, WAIT, Some(Duration::ZERO));
     let policies =
         [(&burst, decision(Some(WAIT))), (&free, fine), (&daily, decision(Some(2 * WAIT)))];
@@ -326,7 +330,7 @@ fn people_get_a_page_or_a_sentence() {
 }
 
 #[test]
-fn the_waiting_page_gets_what_its_script_reads() {
+fn the_waiting_page_gets_the_data_for_its_script() {
     let response = refuse_one(&request(&[("waiting-room-poll", "1"), ("accept", "*/*")]));
     let answer: Value = serde_json::from_slice(response.body()).unwrap();
     assert_eq!(response.headers()["waiting-room"], "refuse");

@@ -108,7 +108,8 @@ fn look(title: &str) -> Arc<Look> {
 fn every_variable_has_its_value_in_every_answer() {
     for language in Language::ALL {
         for answer in sample::answers() {
-            let (token, push) = (Some("shop=x".to_owned()), Some("/events".into()));
+            let token = Some("shop=x".to_owned());
+            let push = Some("/events".into());
             let answer = Answer { language, token, push, ..answer };
             let variables = Variables::new(&answer, &look("Tom & Jerry"));
             let view = view(&answer, "Tom & Jerry", variables.nonce());

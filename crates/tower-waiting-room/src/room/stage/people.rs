@@ -88,15 +88,18 @@ impl RoomStage {
     /// A store remembers for a limited time that a visitor has left, and not beyond a loss of its
     /// memory, so the pass must not be older than that.
     pub(super) fn resuming(&self, pass: &Verified<Pass>, head: &RequestHead<'_>) -> Option<Ticket> {
-        let (grace, now, rules) = (self.people.grace?, self.clock.now(), self.store.rules());
+        let grace = self.people.grace?;
+        let now = self.clock.now();
+        let rules = self.store.rules();
         let is_known = pass.last_check_in >= self.store.remembers_since()
             && now < pass.last_check_in + rules.tickets_void_after();
         // The session of a visitor that has logged in since then belongs to no person.
         let is_of_person = Identities::is_person(pass.id) || self.identity_of(head).is_none();
         let is_in_time = now < pass.expires_at + grace;
-        match is_known && is_of_person && is_in_time && !pass.is_ahead() {
-            true => Ticket::resuming(pass, now),
-            false => None,
+        if is_known && is_of_person && is_in_time && !pass.is_ahead() {
+            Ticket::resuming(pass, now)
+        } else {
+            None
         }
     }
 }

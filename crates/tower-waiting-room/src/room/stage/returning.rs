@@ -61,7 +61,9 @@ impl RoomStage {
             return Box::pin(std::future::ready(Ok(Verdict::Admit { pass, reason })));
         }
         let asked = self.put(Question::CheckIn(Ticket::moving(pass, now)), Duration::ZERO);
-        let (id, sessions, moves) = (pass.id, self.sessions.clone(), self.moves.clone());
+        let id = pass.id;
+        let sessions = self.sessions.clone();
+        let moves = self.moves.clone();
         let ends_by = self.ends_by(pass);
         Box::pin(async move {
             let question = async {

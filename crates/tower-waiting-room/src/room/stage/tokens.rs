@@ -52,10 +52,8 @@ impl RoomStage {
     /// response with the fresh pass is lost. The expired pass still identifies the session, which
     /// goes on.
     pub(super) fn pass_token(&self, pass: &Pass, now: Timestamp) -> Token {
-        let until = match self.is_sliding() {
-            true => Tokens::session_may_last(pass),
-            false => pass.expires_at,
-        };
+        let until =
+            if self.is_sliding() { Tokens::session_may_last(pass) } else { pass.expires_at };
         let pass = pass.with_home(self.store.home());
         Token { sealed: self.tokens.seal_pass(&pass), max_age: until.since(now) }
     }

@@ -35,7 +35,8 @@ fn here(last: u8) -> Option<IpAddr> {
 
 #[test]
 fn a_free_slot_wakes_the_front_and_no_other_stream() {
-    let (streams, now) = (streams(Push::at("/e")), Instant::now());
+    let streams = streams(Push::at("/e"));
+    let now = Instant::now();
     // The last visitor in line connects first.
     let all: Vec<_> = (0..1_000).rev().map(|order| waiting(&streams, order, now)).collect();
     streams.call(now);
@@ -53,7 +54,8 @@ fn a_free_slot_wakes_the_front_and_no_other_stream() {
 
 #[test]
 fn each_turn_wakes_the_stream_that_moves_to_the_front() {
-    let (streams, now) = (streams(Push::at("/e")), Instant::now());
+    let streams = streams(Push::at("/e"));
+    let now = Instant::now();
     let all: Vec<_> = (0..20).map(|order| waiting(&streams, order, now)).collect();
     for turn in 0..12 {
         all[turn].0.moves(turn as u64, true);
@@ -68,7 +70,8 @@ fn each_turn_wakes_the_stream_that_moves_to_the_front() {
 
 #[test]
 fn a_stream_that_closes_makes_way_for_the_next_one() {
-    let (streams, now) = (streams(Push::at("/e")), Instant::now());
+    let streams = streams(Push::at("/e"));
+    let now = Instant::now();
     let mut all: Vec<_> = (0..10).map(|order| waiting(&streams, order, now)).collect();
     drop(all.remove(9));
     assert!(all.iter().all(|(_, woken)| count(woken) == 0));
@@ -77,8 +80,9 @@ fn a_stream_that_closes_makes_way_for_the_next_one() {
 }
 
 #[test]
-fn streams_that_nobody_reads_do_not_keep_others_from_the_front() {
-    let (streams, now) = (streams(Push::at("/e")), Instant::now());
+fn unread_streams_do_not_keep_others_from_the_front() {
+    let streams = streams(Push::at("/e"));
+    let now = Instant::now();
     let attack: Vec<_> = (0..32).map(|number| waiting(&streams, number / 4, now)).collect();
     let others: Vec<_> = (8..26).map(|order| waiting(&streams, order, now)).collect();
     let later = now + Streams::LATE;
@@ -98,7 +102,8 @@ fn streams_that_nobody_reads_do_not_keep_others_from_the_front() {
 
 #[test]
 fn each_visitor_has_one_stream_at_the_front_and_the_others_follow_its_turn() {
-    let (streams, now) = (streams(Push::at("/e")), Instant::now());
+    let streams = streams(Push::at("/e"));
+    let now = Instant::now();
     let tabs: Vec<_> = (0..8).map(|number| waiting(&streams, number / 4, now)).collect();
     let others: Vec<_> = (2..20).map(|order| waiting(&streams, order, now)).collect();
     streams.call(now);
@@ -133,7 +138,7 @@ fn the_streams_in_total_of_a_network_and_of_a_visitor_are_bounded() {
 }
 
 #[test]
-fn a_stream_that_is_not_read_no_longer_takes_up_a_place() {
+fn an_unread_stream_gives_up_its_place() {
     let now = Instant::now();
     let streams = streams(Push::at("/e").max_streams(2));
     let (slow, woken) = waiting(&streams, 1, now);
@@ -156,7 +161,8 @@ fn a_stream_that_is_not_read_no_longer_takes_up_a_place() {
 
 #[test]
 fn all_streams_end_at_once_and_none_is_opened_after_that() {
-    let (streams, now) = (streams(Push::at("/e")), Instant::now());
+    let streams = streams(Push::at("/e"));
+    let now = Instant::now();
     let all: Vec<_> = (0..10).map(|order| waiting(&streams, order, now)).collect();
     streams.end_all();
     assert_eq!(streams.len(), 0);

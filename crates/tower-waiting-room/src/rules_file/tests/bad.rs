@@ -15,7 +15,7 @@ fn refused_descriptors(lines: &str) -> String {
 }
 
 #[test]
-fn a_wrong_frame_is_named() {
+fn an_invalid_outer_structure_is_named() {
     for (text, message) in [
         ("", "1:1: domain is missing, expected a name for all rules of the file"),
         ("# nothing\n", "1:1: domain is missing, expected a name for all rules of the file"),
@@ -48,7 +48,7 @@ fn a_wrong_frame_is_named() {
 }
 
 #[test]
-fn the_same_is_wrong_in_toml() {
+fn the_same_errors_are_found_in_toml() {
     for (text, message) in [
         ("", "1:1: domain is missing, expected a name for all rules of the file"),
         ("[domain]\n", "1:1: domain is a table, expected a string of 1 to 256 bytes"),
@@ -80,7 +80,7 @@ fn the_same_is_wrong_in_toml() {
 }
 
 #[test]
-fn an_error_keeps_what_is_given_apart_from_what_is_expected() {
+fn an_error_separates_the_given_value_from_the_expected_one() {
     let error = parse("limits.yaml", "domain: d\ndescriptors: ', expected x'\n").unwrap_err();
     assert_eq!(error.given(), "limits.yaml:2:14: descriptors is \", expected x\"");
     assert_eq!(error.expected(), Some("a list"));
@@ -105,7 +105,7 @@ fn a_file_that_cannot_be_parsed_is_named_with_the_place() {
 }
 
 #[test]
-fn a_wrong_descriptor_is_named() {
+fn an_invalid_descriptor_is_named() {
     for (lines, message) in [
         ("  - 5\n", "3:5: descriptors[0] is 5, expected a table"),
         (
@@ -225,7 +225,7 @@ fn one_address_in_two_notations_is_the_same() {
 }
 
 #[test]
-fn a_wrong_limit_is_named() {
+fn an_invalid_limit_is_named() {
     const NUMBER: &str =
         "a whole number from 0 to 999999999999999, without quotes or leading zeros";
     for (fields, column, message) in [
@@ -364,7 +364,7 @@ fn a_wrong_limit_is_named() {
 }
 
 #[test]
-fn two_rules_do_not_have_one_name() {
+fn two_rules_with_one_name_are_refused() {
     let error = refused_descriptors(
         "  - { key: path, value: /a/user, rate_limit: { unlimited: true } }
   - { key: path, value: /a, descriptors: [{ key: user, rate_limit: { unlimited: true } }] }\n",
@@ -377,7 +377,7 @@ fn two_rules_do_not_have_one_name() {
 }
 
 #[test]
-fn a_file_has_bounds() {
+fn the_size_of_a_file_is_bounded() {
     let long = format!("domain: {}\n", "x".repeat(257));
     let shown = "x".repeat(60);
     assert_eq!(
@@ -431,7 +431,7 @@ fn aliases_do_not_multiply() {
 }
 
 #[test]
-fn a_format_is_told_by_the_extension() {
+fn the_extension_selects_the_format() {
     for name in ["limits", "limits.json", "limits.YAML.bak"] {
         let message = format!("{name}: has none of the extensions .yaml, .yml and .toml");
         assert_eq!(refused(name, "domain: d"), message);

@@ -85,7 +85,7 @@ fn a_file_that_is_written_in_two_steps_is_noticed_when_it_is_complete() {
 }
 
 #[test]
-fn a_file_that_could_not_be_used_is_tried_again_at_every_look() {
+fn an_unusable_file_is_retried_at_every_check() {
     let pace = Pace { with_events: Duration::from_millis(5), ..EVENTS };
     let scene = Scene::new(pace, "limits.yaml", |folder| {
         fs::write(folder.join("limits.yaml"), "old").unwrap();
@@ -118,7 +118,7 @@ fn a_link_that_is_swapped_is_noticed() {
 }
 
 #[test]
-fn a_file_that_is_away_for_a_moment_is_noticed_when_it_is_back() {
+fn a_file_that_vanishes_briefly_is_noticed_on_its_return() {
     let scene = Scene::of_a_file();
     fs::remove_file(&scene.path).unwrap();
     fs::write(&scene.path, "new").unwrap();
@@ -126,7 +126,7 @@ fn a_file_that_is_away_for_a_moment_is_noticed_when_it_is_back() {
 }
 
 #[test]
-fn a_file_that_was_not_there_is_noticed() {
+fn a_new_file_is_noticed() {
     let scene = Scene::new(EVENTS, "limits.yaml", |_| {});
     fs::write(&scene.path, "new").unwrap();
     scene.becomes("new");
@@ -147,7 +147,7 @@ fn a_bad_file_and_then_a_good_one_are_both_noticed() {
 }
 
 #[test]
-fn the_usual_pace_is_enough() {
+fn the_default_interval_is_short_enough() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("limits.yaml");
     let (sender, changes) = channel();
@@ -158,7 +158,7 @@ fn the_usual_pace_is_enough() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_watched_is_looked_at_instead() {
+fn a_folder_that_cannot_be_watched_is_polled() {
     let pace = Pace { without_events: Duration::from_millis(5), ..EVENTS };
     let scene = Scene::new(pace, "later/limits.yaml", |_| {});
     fs::create_dir(scene.beside("later")).unwrap();
@@ -168,7 +168,7 @@ fn a_folder_that_cannot_be_watched_is_looked_at_instead() {
 
 #[cfg(unix)]
 #[test]
-fn what_no_event_tells_is_seen_by_looking() {
+fn a_change_without_an_event_is_found_by_polling() {
     let elsewhere = tempfile::tempdir().unwrap();
     let target = elsewhere.path().join("limits.yaml");
     fs::write(&target, "old").unwrap();
@@ -189,7 +189,7 @@ fn dropping_the_watch_ends_its_thread() {
 }
 
 #[test]
-fn signals_are_taken_together_until_it_is_quiet() {
+fn signals_are_coalesced_until_it_is_quiet() {
     let pace = Pace { quiet: Duration::from_millis(1), ..EVENTS };
     let (sender, signals) = channel();
     for _ in 0..5 {
@@ -213,7 +213,7 @@ fn a_folder_that_is_never_quiet_does_not_hide_a_change() {
 }
 
 #[test]
-fn only_another_content_is_a_change() {
+fn only_different_content_is_a_change() {
     let content = |text: &str| Some(Seen::Content(text.as_bytes().to_vec()));
     let unreadable = || Some(Seen::Unreadable(io::ErrorKind::PermissionDenied));
     let shown = Cell::new(content("a"));
@@ -239,7 +239,7 @@ fn only_another_content_is_a_change() {
 
 #[cfg(unix)]
 #[test]
-fn a_file_that_is_there_and_cannot_be_read_is_not_missing() {
+fn an_unreadable_file_is_not_missing() {
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(look(folder.path()), Some(Seen::Unreadable(io::ErrorKind::IsADirectory)));
     assert_eq!(look(&folder.path().join("limits.yaml")), None);

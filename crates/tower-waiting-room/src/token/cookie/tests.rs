@@ -85,7 +85,7 @@ fn settings_that_contradict_each_other_are_refused_with_both_values() {
 }
 
 #[test]
-fn what_is_no_name_path_or_domain_is_refused() {
+fn a_malformed_name_path_or_domain_is_refused() {
     let new = CookieSettings::new;
     for name in ["", "a b", "a=b", "a;b", "a\"b", "naïve", "a\r\nb"] {
         let (kind, message) = refused(&new().name(name));
@@ -106,7 +106,7 @@ fn what_is_no_name_path_or_domain_is_refused() {
 }
 
 #[test]
-fn what_is_too_long_is_refused_by_its_length() {
+fn a_value_that_is_too_long_is_refused_by_its_length() {
     let long = "x".repeat(256);
     let cases = [
         (CookieSettings::new().name(&long), "cookie_name"),

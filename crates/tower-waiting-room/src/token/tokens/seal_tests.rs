@@ -73,7 +73,7 @@ fn read_vec(source: &mut impl XofReader) -> Vec<u8> {
 }
 
 #[test]
-fn a_sealed_token_says_in_the_clear_what_and_which_key_and_nothing_else() {
+fn a_sealed_token_reveals_only_its_kind_and_its_key_id() {
     let sealer = Sealer::new(&TokenKey::from_bytes([7; 32]), "shop");
     let mut buffer = [0; BLOCK_LEN];
     let token = sealer.seal(Kind::Pass, &[0; PASS_LEN], &mut buffer);
@@ -87,9 +87,10 @@ fn a_sealed_token_says_in_the_clear_what_and_which_key_and_nothing_else() {
 }
 
 #[test]
-fn one_payload_is_never_sealed_alike_twice() {
+fn sealing_one_payload_twice_gives_different_tokens() {
     let sealer = Sealer::new(&TokenKey::from_bytes([7; 32]), "shop");
-    let (mut one, mut two) = ([0; BLOCK_LEN], [0; BLOCK_LEN]);
+    let mut one = [0; BLOCK_LEN];
+    let mut two = [0; BLOCK_LEN];
     let one = sealer.seal(Kind::Pass, &[0; PASS_LEN], &mut one);
     let two = sealer.seal(Kind::Pass, &[0; PASS_LEN], &mut two);
     assert_ne!(one[6..30], two[6..30]);
@@ -117,7 +118,7 @@ fn every_part_of_the_clear_header_is_bound() {
 }
 
 #[test]
-fn a_short_token_is_malformed_and_another_version_is_told_as_such() {
+fn a_short_token_is_malformed_and_an_unknown_version_is_reported() {
     assert_eq!(split(&mut []), Err(OpenError::Malformed));
     for len in 1..6 {
         assert_eq!(split(&mut [1; 6][..len]), Err(OpenError::Malformed));

@@ -123,7 +123,7 @@ fn candidates_come_header_first_and_then_in_the_order_of_the_cookies() {
 }
 
 #[test]
-fn no_more_than_four_candidates_are_looked_at() {
+fn at_most_four_candidates_are_tried() {
     let line = format!("{NAME}=x; ").repeat(400);
     assert_eq!(candidates(&cookies(&[line])).len(), Transport::MAX_CANDIDATES);
     assert_eq!(candidates(&request(&["h"; 9], &[format!("{NAME}=x")])), ["h"; 4]);
@@ -165,7 +165,7 @@ fn a_cookie_that_the_bound_cuts_is_no_candidate() {
 }
 
 #[test]
-fn a_request_without_a_token_proves_nothing_by_the_way_its_client_uses() {
+fn a_request_without_a_token_only_shows_its_source() {
     let found = find(&HeaderMap::new());
     assert!(found.opened.is_none() && found.last_error.is_none() && found.rejected == 0);
     assert_eq!(found.source, TokenSource::Cookie);
@@ -190,7 +190,8 @@ fn a_valid_token_is_found_behind_garbage() {
 
 #[test]
 fn a_pass_beats_a_ticket_whichever_comes_first() {
-    let (pass, ticket) = (sealed_pass(), sealed_ticket());
+    let pass = sealed_pass();
+    let ticket = sealed_ticket();
     let both = |one: &str, two: &str| find(&cookies(&[format!("{NAME}={one}; {NAME}={two}")]));
     assert!(is_pass(&both(&pass, &ticket)));
     assert!(is_pass(&both(&ticket, &pass)));
@@ -204,7 +205,7 @@ fn a_pass_beats_a_ticket_whichever_comes_first() {
 }
 
 #[test]
-fn among_equals_the_first_counts_and_the_header_comes_first() {
+fn among_equals_the_first_counts_and_headers_precede_cookies() {
     let sealed = |seconds| {
         let now = NOW.before(Duration::from_secs(seconds));
         [tokens().seal_pass(&pass(now)), tokens().seal_ticket(&ticket(now))]
@@ -214,7 +215,8 @@ fn among_equals_the_first_counts_and_the_header_comes_first() {
             Opened::Lapsed(pass) | Opened::Pass(pass) => (pass.last_check_in, found.source),
             Opened::Ticket(ticket) => (ticket.last_check_in, found.source),
         };
-        let (one, two) = (one.as_str(), two.as_str());
+        let one = one.as_str();
+        let two = two.as_str();
         let first = NOW.before(Duration::from_secs(1));
         let found = find(&cookies(&[format!("{NAME}={one}; {NAME}={two}")]));
         assert_eq!(stamp(found), (first, TokenSource::Cookie));
@@ -224,7 +226,7 @@ fn among_equals_the_first_counts_and_the_header_comes_first() {
 }
 
 #[test]
-fn a_pass_that_has_run_out_counts_where_there_is_nothing_better() {
+fn an_expired_pass_counts_only_if_there_is_nothing_better() {
     let lapsed = tokens().seal_pass(&pass(NOW.before(Duration::from_secs(301))));
     let found = find(&cookies(&[format!("{NAME}={}", lapsed.as_str())]));
     assert!(matches!(found.opened, Some(Opened::Lapsed(_))));
@@ -237,7 +239,7 @@ fn a_pass_that_has_run_out_counts_where_there_is_nothing_better() {
 }
 
 #[test]
-fn a_ticket_is_kept_when_what_follows_is_garbage() {
+fn a_ticket_followed_by_garbage_is_kept() {
     let ticket = sealed_ticket();
     let found = find(&request(&[&ticket], &[format!("{NAME}=x; {NAME}=y")]));
     assert!(is_ticket(&found));
@@ -245,7 +247,7 @@ fn a_ticket_is_kept_when_what_follows_is_garbage() {
 }
 
 #[test]
-fn the_error_told_is_that_of_the_last_candidate() {
+fn the_reported_error_is_that_of_the_last_candidate() {
     let expired = tokens().seal_pass(&pass(NOW.before(Duration::from_secs(600))));
     let found = find(&request(&["garbage"], &[format!("{NAME}={}", expired.as_str())]));
     assert!(found.opened.is_none());
@@ -273,7 +275,7 @@ fn eight_kilobytes_of_garbage_are_refused() {
 }
 
 #[test]
-fn what_set_cookie_sets_is_found_in_the_next_request() {
+fn the_cookie_of_a_response_is_found_in_the_next_request() {
     for settings in [
         CookieSettings::new(),
         CookieSettings::new().insecure(),
@@ -303,15 +305,15 @@ fn an_empty_cookie_of_prepared_headers_is_filled_and_any_other_is_kept() {
         headers.insert(SET_COOKIE, HeaderValue::from_static(prepared));
         let token = tokens().seal_ticket(&ticket(NOW));
         transport().attach(&mut headers, TokenSource::Cookie, token, Duration::from_secs(300));
-        let values = headers.get_all(SET_COOKIE).into_iter().map(|it| it.to_str().unwrap());
-        values.map(|it| it.split_once('=').unwrap().0.to_owned()).collect::<Vec<_>>()
+        let values = headers.get_all(SET_COOKIE).into_iter().map(|value| value.to_str().unwrap());
+        values.map(|value| value.split_once('=').unwrap().0.to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(attached(""), [NAME]);
     assert_eq!(attached("theme=dark"), ["theme", NAME]);
 }
 
 #[test]
-fn each_room_reads_its_own_line_among_those_of_others() {
+fn each_room_reads_its_own_line_among_others() {
     let checkout = Transport::new(&CookieSettings::new(), "checkout").unwrap();
     let shop = transport();
     let mut sent = HeaderMap::new();
@@ -320,7 +322,8 @@ fn each_room_reads_its_own_line_among_those_of_others() {
     shop.attach(&mut sent, TokenSource::Header, tokens().seal_ticket(&ticket(NOW)), max_age);
     let mut lines = sent.get_all(TOKEN_HEADER).iter();
     let mut line = || lines.next().filter(|line| line.is_sensitive()).unwrap().to_str().unwrap();
-    let (first, second) = (line(), line());
+    let first = line();
+    let second = line();
     assert!(first.starts_with("checkout=") && second.starts_with("shop="));
     let joined = format!("{first}, {second}");
     for headers in [sent.clone(), request::<_, &str>(&[joined], &[])] {
@@ -344,7 +347,7 @@ fn lines_beyond_sixteen_kibibytes_are_not_read() {
 }
 
 #[test]
-fn a_transport_of_wrong_settings_cannot_be_made() {
+fn a_transport_with_invalid_settings_cannot_be_built() {
     assert!(Transport::new(&CookieSettings::new().name("a b"), "shop").is_err());
     assert!(Transport::new(&CookieSettings::new(), "a b").is_err());
 }
@@ -420,7 +423,7 @@ fn the_age_is_rounded_up_to_whole_seconds() {
 }
 
 #[test]
-fn every_cookie_is_that_of_the_crate_for_cookies() {
+fn every_cookie_agrees_with_the_cookie_crate() {
     let token = tokens().seal_pass(&pass(NOW));
     let new = CookieSettings::new;
     let usual = |name| {

@@ -10,7 +10,8 @@ fn file_error(events: &str) -> String {
 
 #[test]
 fn a_file_with_a_bad_event_is_refused_with_the_field_and_both_values() {
-    let (start, end) = (r#""start": "2027-03-01T10:00:00Z""#, r#""end": "2027-03-01T11:00:00Z""#);
+    let start = r#""start": "2027-03-01T10:00:00Z""#;
+    let end = r#""end": "2027-03-01T11:00:00Z""#;
     for (event, expected) in [
         (
             r#"{ "name": "doors", "start": "2027-03-01T10:00:00Z", "end": "2027-03-01T09:00:00Z" }"#

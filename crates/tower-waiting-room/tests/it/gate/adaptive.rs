@@ -70,7 +70,7 @@ async fn heard(paths: &[&'static str]) -> (Vec<PermitOutcome>, Option<u32>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_hears_of_requests_that_came_to_their_end_and_of_no_others() {
+async fn an_adaptive_limit_samples_completed_requests_only() {
     use PermitOutcome::{Done, Overloaded};
     let paths = ["/200", "/503", "/hangs", "/504", "/500", "/fails", "/says-so", "/empty"];
     let (heard, limit) = heard(&paths).await;
@@ -79,7 +79,7 @@ async fn it_hears_of_requests_that_came_to_their_end_and_of_no_others() {
 }
 
 #[tokio::test]
-async fn the_waiting_page_of_a_room_further_inside_is_no_overload() {
+async fn the_waiting_page_of_an_inner_room_is_no_overload() {
     let listener = Listener { heard: Arc::default(), limit: 10 };
     let heard = Arc::clone(&listener.heard);
     let outer = WaitingRoomConfig::builder("works").concurrency(Concurrency::adaptive(listener));
@@ -101,7 +101,7 @@ async fn the_waiting_page_of_a_room_further_inside_is_no_overload() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_not_read_to_its_end_says_nothing_of_the_service() {
+async fn a_body_that_is_not_read_to_its_end_is_no_sample() {
     let listener = Listener { heard: Arc::default(), limit: 10 };
     let heard = Arc::clone(&listener.heard);
     let config = WaitingRoomConfig::builder("works").concurrency(Concurrency::adaptive(listener));
@@ -115,7 +115,7 @@ async fn a_body_that_is_not_read_to_its_end_says_nothing_of_the_service() {
 }
 
 #[tokio::test]
-async fn nobody_else_sets_its_limit() {
+async fn an_adaptive_limit_cannot_be_set_by_hand() {
     let listener = Listener { heard: Arc::default(), limit: 10 };
     let gate = || Concurrency::adaptive(listener.clone());
     let works = Works::new(gate());
@@ -127,7 +127,7 @@ async fn nobody_else_sets_its_limit() {
 }
 
 #[tokio::test]
-async fn a_limit_that_changes_by_itself_is_in_force_when_the_next_request_is_over() {
+async fn an_adapted_limit_applies_after_the_next_request() {
     let dial = Arc::new(AtomicU32::new(3));
     let works = Works::new(Concurrency::adaptive(Dial(Arc::clone(&dial))));
     works.finish(9);
@@ -140,7 +140,7 @@ async fn a_limit_that_changes_by_itself_is_in_force_when_the_next_request_is_ove
 }
 
 #[tokio::test]
-async fn a_limit_of_nobody_lets_one_run_so_that_it_hears_of_somebody() {
+async fn a_limit_of_zero_lets_one_request_run_as_a_probe() {
     let dial = Arc::new(AtomicU32::new(0));
     let works = Works::new(Concurrency::adaptive(Dial(Arc::clone(&dial))));
     assert_eq!(works.snapshot().limit, Some(1));

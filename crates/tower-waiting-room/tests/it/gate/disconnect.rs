@@ -32,7 +32,7 @@ fn queued(layer: &WaitingRoomLayer) -> u32 {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_breaks_off_its_upload_leaves_the_queue() {
+async fn a_client_that_aborts_its_upload_leaves_the_queue() {
     let layer = layer(Concurrency::limit(0));
     let frames = vec![Ok(Bytes::from("begun")), Err(std::io::Error::other("reset"))];
     let request = Request::post("/").body(Body::from_stream(stream::iter(frames))).unwrap();
@@ -42,7 +42,7 @@ async fn a_client_that_breaks_off_its_upload_leaves_the_queue() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_read_while_it_waited_comes_first_and_counts() {
+async fn bytes_read_while_waiting_come_first_and_count() {
     let layer = layer(Concurrency::limit(0));
     let request = Request::post("/").body(Body::from("a whole body")).unwrap();
     let mut response = pin!(send(&layer, request));
@@ -53,7 +53,7 @@ async fn what_was_read_while_it_waited_comes_first_and_counts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_more_is_read_than_may_be_and_nothing_where_continue_is_expected() {
+async fn reading_ahead_is_bounded_and_off_with_expect_continue() {
     let counted = |concurrency: Concurrency, expect: bool| async move {
         let layer = layer(concurrency);
         let read = Arc::new(AtomicU32::new(0));
@@ -83,7 +83,7 @@ async fn no_more_is_read_than_may_be_and_nothing_where_continue_is_expected() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_left_of_a_refused_upload_is_read_and_for_a_while_only() {
+async fn the_rest_of_a_refused_upload_is_read_for_a_bounded_time() {
     let layer = layer(Concurrency::limit(0).queue(0));
     let refused = |version, headers: &[(&'static str, &'static str)], frames: usize| {
         let left = Arc::new(());
@@ -133,7 +133,7 @@ impl AsRef<[u8]> for Cut {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_byte_that_is_kept_does_not_keep_what_it_was_read_with() {
+async fn a_kept_byte_does_not_keep_its_whole_buffer() {
     let layer = layer(Concurrency::limit(0));
     let read = Arc::new(());
     let frames = {
@@ -151,7 +151,7 @@ async fn a_byte_that_is_kept_does_not_keep_what_it_was_read_with() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_that_came_to_its_end_is_not_asked_again() {
+async fn a_finished_body_is_not_polled_again() {
     let layer = layer(Concurrency::limit(0));
     let mut frames = vec![None, Some("whole")];
     let frames = stream::poll_fn(move |_| {

@@ -73,7 +73,7 @@ async fn the_permit_is_held_to_the_end_of_the_body() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_that_is_dropped_frees_the_permit() {
+async fn dropping_the_body_frees_the_permit() {
     let (layer, _frames, send) = streaming(Concurrency::limit(1));
     let response = send().await.unwrap();
     assert_eq!(in_flight(&layer), 1);
@@ -82,14 +82,14 @@ async fn a_body_that_is_dropped_frees_the_permit() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn where_it_is_wanted_the_permit_is_free_with_the_head() {
+async fn release_at_the_head_frees_the_permit_with_the_head() {
     let (layer, _frames, send) = streaming(Concurrency::limit(1).release_at(ReleaseAt::Head));
     let _response = send().await.unwrap();
     assert_eq!(in_flight(&layer), 0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reader_that_stalls_frees_the_permit_and_one_that_waits_does_not() {
+async fn a_stalled_reader_loses_the_permit_and_a_waiting_one_does_not() {
     let stall = Duration::from_secs(4);
     let (layer, frames, send) = streaming(Concurrency::limit(1).body_stall(stall));
     let mut body = pin!(send().await.unwrap().into_body());
@@ -112,7 +112,7 @@ async fn a_reader_that_stalls_frees_the_permit_and_one_that_waits_does_not() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reader_has_the_whole_time_whenever_it_began() {
+async fn each_read_has_the_whole_timeout() {
     let stall = Duration::from_secs(4);
     let (layer, frames, send) = streaming(Concurrency::limit(1).body_stall(stall));
     let mut body = pin!(send().await.unwrap().into_body());
@@ -128,7 +128,7 @@ async fn a_reader_has_the_whole_time_whenever_it_began() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_time_in_which_the_process_was_stopped_is_no_readers_fault() {
+async fn time_in_which_the_process_is_stopped_is_no_stall() {
     let stall = Duration::from_secs(4);
     let (layer, frames, send) = streaming(Concurrency::limit(1).body_stall(stall));
     let mut body = pin!(send().await.unwrap().into_body());
@@ -144,7 +144,7 @@ async fn the_time_in_which_the_process_was_stopped_is_no_readers_fault() {
 }
 
 #[tokio::test]
-async fn nothing_is_held_for_longer_than_the_longest_time() {
+async fn no_permit_is_held_beyond_the_longest_hold() {
     tokio::time::pause();
     let clock = tower_waiting_room::time::ManualClock::default();
     let concurrency = Concurrency::limit(1).max_hold(Duration::from_secs(60));
@@ -161,7 +161,7 @@ async fn nothing_is_held_for_longer_than_the_longest_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_keeps_the_handle_keeps_the_permit() {
+async fn the_permit_is_held_as_long_as_the_handle() {
     let config = WaitingRoomConfig::builder("works").concurrency(Concurrency::limit(1));
     let layer = WaitingRoomLayer::new(config.build().unwrap());
     let kept = Arc::new(std::sync::Mutex::new(None));
@@ -182,7 +182,7 @@ async fn whoever_keeps_the_handle_keeps_the_permit() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handle_that_outlives_the_body_is_not_taken_for_a_reader_that_stalls() {
+async fn a_handle_that_outlives_the_body_is_not_a_stalled_reader() {
     let stall = Duration::from_secs(4);
     for is_read_to_the_end in [true, false] {
         let concurrency = Concurrency::limit(1).body_stall(stall);
@@ -246,7 +246,7 @@ impl Drop for Work {
 }
 
 #[tokio::test]
-async fn the_permit_is_held_for_longer_than_the_work_exists() {
+async fn the_permit_outlives_the_work() {
     for is_answered in [false, true] {
         let config = WaitingRoomConfig::builder("works").concurrency(Concurrency::limit(1));
         let layer = WaitingRoomLayer::new(config.build().unwrap());
@@ -268,7 +268,7 @@ async fn the_permit_is_held_for_longer_than_the_work_exists() {
 }
 
 #[test]
-fn a_reader_that_stalls_is_noticed_after_the_runtime_of_another_has_ended() {
+fn a_stalled_reader_is_noticed_after_another_runtime_has_ended() {
     let stall = Duration::from_secs(4);
     let concurrency = Concurrency::limit(2).body_stall(stall);
     let config = WaitingRoomConfig::builder("works").concurrency(concurrency).build().unwrap();

@@ -21,7 +21,7 @@ fn of(tenant: &str, path: &str) -> Request<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_waits_for_its_tenants_permit_holds_none_of_everybodys() {
+async fn waiting_for_the_permit_of_a_tenant_holds_no_shared_permit() {
     let works = Works::of(nested());
     let mut held = Vec::new();
     for _ in 0..3 {
@@ -37,7 +37,7 @@ async fn who_waits_for_its_tenants_permit_holds_none_of_everybodys() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_is_refused_by_one_gate_gives_back_the_permits_of_the_others() {
+async fn a_refusal_by_one_gate_returns_the_permits_of_the_others() {
     let works = Works::of(nested());
     let mut first = pin!(works.send(of("ann", "/slow")));
     assert!(is_waiting(first.as_mut()).await);
@@ -75,7 +75,7 @@ async fn a_request_without_a_tenant_and_an_address_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tenant_that_comes_while_the_gates_are_drained_is_refused_too() {
+async fn a_new_tenant_is_refused_while_the_gates_are_drained() {
     let works = Works::of(nested());
     works.layer.handle().drain_gates(DrainQueue::Serve, Duration::from_secs(1)).await;
     assert_eq!(works.send(of("ann", "/")).await.status, 503);
@@ -84,7 +84,7 @@ async fn a_tenant_that_comes_while_the_gates_are_drained_is_refused_too() {
 /// New tenants arrive on two threads while a third one changes the limit of all tenants' gates. A
 /// wrong order of locks would deadlock here.
 #[test]
-fn tenants_that_come_while_the_limit_is_changed_neither_wait_nor_hold_it_up() {
+fn new_tenants_neither_wait_for_nor_delay_a_change_of_the_limit() {
     let (done, is_done) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         let works = Works::of(nested());
@@ -110,7 +110,7 @@ fn tenants_that_come_while_the_limit_is_changed_neither_wait_nor_hold_it_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_waits_for_its_tenants_permit_is_served_by_all_gates_that_are_drained() {
+async fn drained_gates_serve_requests_that_wait_for_the_permit_of_a_tenant() {
     let works = Works::of(nested());
     let requests: Vec<_> = (0..3).map(|_| tokio::spawn(works.send(of("ann", "/")))).collect();
     tokio::task::yield_now().await;
@@ -137,12 +137,13 @@ async fn a_tenant_that_was_drained_leaves_nothing_behind() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_time_that_a_client_has_is_spent_at_all_gates_together() {
+async fn a_client_deadline_covers_all_gates_together() {
     let queue = || Concurrency::limit(1).queue(4);
     let config = WaitingRoomConfig::builder("works")
         .concurrency(queue().name("all"))
         .concurrency(queue().name("tenant").for_each(Key::header("x-tenant")));
-    let (built, clock) = (config.clone().build().unwrap(), ManualClock::default());
+    let built = config.clone().build().unwrap();
+    let clock = ManualClock::default();
     let layer = WaitingRoomLayer::with_clock(built, clock.clone());
     let works = Works { layer, ..Works::of(config) };
     let started = tokio::time::Instant::now();
@@ -163,7 +164,7 @@ async fn the_time_that_a_client_has_is_spent_at_all_gates_together() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_layer_that_is_there_twice_takes_one_permit_and_says_so() {
+async fn a_layer_applied_twice_takes_one_permit_and_reports_it() {
     let layer = Works::new(one()).layer;
     let app = service_fn(|_: Request<String>| async {
         Ok::<_, Infallible>(Response::new(String::new()))
@@ -174,7 +175,8 @@ async fn a_layer_that_is_there_twice_takes_one_permit_and_says_so() {
     drop(response);
     let handle = layer.handle();
     assert_eq!(handle.gates()[0].snapshots()[0].in_flight, 0);
-    let found = handle.misconfigurations().into_iter().map(|it| it.code());
+    let found =
+        handle.misconfigurations().into_iter().map(|misconfiguration| misconfiguration.code());
     assert_eq!(found.collect::<Vec<_>>(), ["counted_twice"]);
 }
 
@@ -192,7 +194,8 @@ async fn a_handle_keeps_the_permits_of_an_outer_layer_too() {
     });
     let both = layers[0].layer(layers[1].layer(app));
     drop(both.oneshot(Request::new(String::new())).await.unwrap());
-    let in_flight = || layers.each_ref().map(|it| it.handle().gates()[0].snapshots()[0].in_flight);
+    let in_flight =
+        || layers.each_ref().map(|layer| layer.handle().gates()[0].snapshots()[0].in_flight);
     assert_eq!(in_flight(), [1, 1]);
     drop(kept.lock().unwrap().take());
     assert_eq!(in_flight(), [0, 0]);

@@ -56,7 +56,7 @@ fn upload() -> (mpsc::UnboundedSender<&'static str>, Body) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_sends_nothing_more_holds_its_permit_for_30_seconds_by_default() {
+async fn a_silent_upload_holds_its_permit_for_30_seconds_by_default() {
     let uploads = Uploads::new(Concurrency::limit(1));
     let (frames, body) = upload();
     frames.send("be").unwrap();
@@ -74,7 +74,7 @@ async fn a_client_that_sends_nothing_more_holds_its_permit_for_30_seconds_by_def
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_frame_has_the_whole_time_and_a_slow_upload_arrives() {
+async fn each_frame_has_the_whole_timeout_and_a_slow_upload_arrives() {
     let uploads = Uploads::new(Concurrency::limit(1).body_read_timeout(4 * SECOND));
     let (frames, body) = upload();
     let slow = tokio::spawn(uploads.send(body));
@@ -89,7 +89,7 @@ async fn each_frame_has_the_whole_time_and_a_slow_upload_arrives() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_time_in_which_the_application_does_not_read_is_its_own() {
+async fn time_in_which_the_application_does_not_read_is_not_counted() {
     let layer = Uploads::new(Concurrency::limit(1).body_read_timeout(4 * SECOND)).layer;
     let (frames, body) = upload();
     let app = service_fn(async |request: Request<Body>| {
@@ -108,7 +108,7 @@ async fn the_time_in_which_the_application_does_not_read_is_its_own() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_a_timeout_or_a_gate_a_body_is_waited_for() {
+async fn without_a_timeout_or_a_gate_a_body_may_take_any_time() {
     let patient = Uploads::new(Concurrency::limit(1).body_read_timeout(None));
     let (_frames, body) = upload();
     let waiting = tokio::spawn(patient.send(body));

@@ -25,7 +25,7 @@ async fn crawled(house: &House) -> (String, bool) {
 }
 
 #[tokio::test]
-async fn a_crawler_passes_without_a_session_until_somebody_waits() {
+async fn a_crawler_passes_without_a_session_until_a_visitor_waits() {
     let house = House::new(with_crawlers(config()));
     for _ in 0..50 {
         assert_eq!(crawled(&house).await, ("bypass:crawler".to_owned(), true));
@@ -48,7 +48,7 @@ async fn a_crawler_passes_without_a_session_until_somebody_waits() {
 }
 
 #[tokio::test]
-async fn a_crawler_is_asked_to_come_back_with_a_text_that_is_no_page() {
+async fn a_crawler_is_asked_to_return_by_a_text_instead_of_a_page() {
     let house = House::new(with_crawlers(config()).mode(RoomMode::QueueAll));
     let seen = Visitor::default().send(&house, crawl()).await;
     assert_eq!(seen.status, StatusCode::SERVICE_UNAVAILABLE);
@@ -66,7 +66,7 @@ async fn a_crawler_is_asked_to_come_back_with_a_text_that_is_no_page() {
 }
 
 #[tokio::test]
-async fn the_name_of_a_crawler_is_no_way_past_the_line() {
+async fn the_name_of_a_crawler_does_not_bypass_the_line() {
     let house = House::new(with_crawlers(config()));
     assert!(Visitor::default().get(&house).await.is_inside());
     let request = crawl().body(String::new()).unwrap();
@@ -92,7 +92,7 @@ async fn a_crawler_with_a_ticket_has_no_place_and_one_with_a_pass_is_a_visitor()
 }
 
 #[tokio::test]
-async fn a_newcomer_who_only_has_to_return_a_cookie_keeps_no_crawler_out() {
+async fn a_pending_cookie_test_keeps_no_crawler_out() {
     let config = with_crawlers(config()).cookie_test(CookieTest::AboveUtilization(10));
     let house = House::new(config.total_active_users(9));
     assert!(Visitor::default().get(&house).await.is_inside());

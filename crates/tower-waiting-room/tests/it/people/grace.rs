@@ -93,16 +93,17 @@ async fn a_hundred_copies_of_a_lapsed_pass_are_one_visitor() {
 }
 
 #[tokio::test]
-async fn a_session_that_was_left_or_ended_has_no_grace() {
+async fn an_ended_session_has_no_grace() {
     for is_left in [true, false] {
         let house = House::new(graceful());
         let mut ann = Visitor::default();
         assert!(ann.send(&house, of("")).await.is_inside());
         let mut copy = ann.clone();
         let (mut ben, _) = queued(&house, "").await;
-        match is_left {
-            true => assert_eq!(ann.send(&house, beacon()).await.reason, "left"),
-            false => assert!(ann.send(&house, of("").header("x-end", "1")).await.is_inside()),
+        if is_left {
+            assert_eq!(ann.send(&house, beacon()).await.reason, "left")
+        } else {
+            assert!(ann.send(&house, of("").header("x-end", "1")).await.is_inside())
         }
         for _ in 0..4 {
             ben.send(&house, of("")).await;
@@ -135,7 +136,8 @@ async fn another_node_gives_no_grace_to_a_session_that_was_left() {
         let layer = on_store(config(), store.clone(), failure);
         House::with_store(layer, clock.clone())
     };
-    let (one, two) = (node(), node());
+    let one = node();
+    let two = node();
     let mut ann = Visitor::default();
     assert!(ann.send(&one, of("")).await.is_inside());
     let mut copy = ann.clone();
@@ -161,7 +163,7 @@ async fn a_restart_ends_the_grace() {
 }
 
 #[tokio::test]
-async fn a_person_returns_as_itself_and_nobody_else_does() {
+async fn a_grace_is_bound_to_its_person() {
     let config = || {
         graceful().identity(|head| {
             let login = head.headers().get("x-login")?;

@@ -29,7 +29,7 @@ async fn full(config: WaitingRoomConfigBuilder) -> House {
 }
 
 #[tokio::test]
-async fn a_member_is_ordered_as_if_it_had_come_earlier() {
+async fn a_member_is_ordered_as_if_it_had_arrived_earlier() {
     let house = full(classes()).await;
     let (mut early, _) = queued(&house, "").await;
     house.advance(130);
@@ -47,7 +47,7 @@ async fn a_member_is_ordered_as_if_it_had_come_earlier() {
 }
 
 #[tokio::test]
-async fn no_head_start_is_longer_than_the_longest_one() {
+async fn head_starts_are_capped_at_the_longest_one() {
     let house = full(classes()).await;
     let (mut early, _) = queued(&house, "").await;
     for _ in 0..13 {
@@ -82,7 +82,7 @@ async fn headers_that_change_in_the_line_change_nothing() {
 }
 
 #[tokio::test]
-async fn a_crowd_that_comes_back_without_its_tickets_gains_nothing() {
+async fn a_crowd_that_returns_without_its_tickets_gains_nothing() {
     let house = full(classes()).await;
     let (mut first, _) = queued(&house, "member").await;
     for _ in 0..20 {
@@ -140,7 +140,8 @@ async fn a_head_start_takes_no_slot_that_is_not_free() {
 async fn a_line_in_random_order_has_no_head_starts() {
     // With the same ids, the lots would be the same: the head start is in no lot.
     let house = full(classes().queueing_method(QueueingMethod::Random)).await;
-    let (mut first, mut member) = (Visitor::default(), Visitor::default());
+    let mut first = Visitor::default();
+    let mut member = Visitor::default();
     first.send(&house, of("")).await;
     member.send(&house, of("member")).await;
     house.advance(3);
@@ -156,7 +157,8 @@ fn the_longest_head_start_is_bounded() {
         let config = config().priority(longest, |_| Duration::ZERO);
         config.build().unwrap_err().to_string()
     };
-    let (short, long) = (Duration::from_millis(999), Duration::from_secs(3_601));
+    let short = Duration::from_millis(999);
+    let long = Duration::from_secs(3_601);
     assert_eq!(error(short), "priority is 999ms, expected a longest head start of at least 1s");
     assert_eq!(error(long), "priority is 3601s, expected a longest head start of at most 1h");
     let limit = RateLimit::global(Quota::per_minute(1));

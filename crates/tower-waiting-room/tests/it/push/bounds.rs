@@ -17,7 +17,7 @@ async fn refusal(answer: Answer) -> (u16, String) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_a_valid_ticket_there_is_no_stream_and_no_call_to_the_store() {
+async fn without_a_valid_ticket_there_is_no_stream_and_no_store_call() {
     let room = Room::new(pushing());
     let mut guest = room.guest().await;
     let expected = (403, "refused:push_invalid".to_owned());
@@ -104,7 +104,7 @@ async fn a_ticket_opens_streams_only_as_often_as_it_may_poll() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hundred_thousand_streams_that_nobody_reads_are_bounded_and_give_way() {
+async fn a_hundred_thousand_unread_streams_are_bounded_and_give_way() {
     let room = Room::new(lasting().push(Push::at(PATH).max_streams(500)));
     room.guest().await;
     let unread = (0..100_000).map(|_| {

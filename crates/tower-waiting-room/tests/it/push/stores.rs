@@ -23,9 +23,10 @@ struct Plain {
 
 impl Plain {
     fn reached(&self) -> Result<&MemoryStore, StoreError> {
-        match self.is_cut.load(Ordering::Relaxed) {
-            true => Err(StoreError::new(StoreErrorKind::Unavailable)),
-            false => Ok(&self.store),
+        if self.is_cut.load(Ordering::Relaxed) {
+            Err(StoreError::new(StoreErrorKind::Unavailable))
+        } else {
+            Ok(&self.store)
         }
     }
 }
@@ -85,7 +86,7 @@ fn room(policy: StoreFailure) -> (Room, Arc<AtomicBool>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_store_without_stay_admits_the_visitor_and_its_next_request_finds_the_session() {
+async fn a_store_without_stay_admits_and_the_next_request_finds_the_session() {
     let (room, _) = room(StoreFailure::Wait);
     let mut guest = room.guest().await;
     let (mut ann, mut stream) = room.streaming().await;
@@ -119,7 +120,7 @@ async fn streams_outlast_an_outage_of_the_store() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_policy_that_admits_tells_visitors_to_come_in_an_outage() {
+async fn a_policy_that_admits_calls_visitors_in_an_outage() {
     let (room, is_cut) = room(StoreFailure::Admit);
     room.guest().await;
     let (mut visitor, mut stream) = room.streaming().await;

@@ -6,7 +6,7 @@ use tower_waiting_room::room::{
 use super::*;
 
 #[tokio::test(start_paused = true)]
-async fn a_free_slot_is_told_within_a_second_and_the_next_request_takes_it() {
+async fn a_free_slot_is_announced_within_a_second_and_taken_by_a_request() {
     let room = Room::new(pushing());
     let mut guest = room.guest().await;
     let (mut ann, mut stream) = room.streaming().await;
@@ -29,7 +29,7 @@ async fn a_free_slot_is_told_within_a_second_and_the_next_request_takes_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_visitor_whose_turn_it_is_takes_the_slot_when_it_asks_for_another_stream() {
+async fn a_visitor_takes_its_slot_by_asking_for_another_stream() {
     let room = Room::new(pushing());
     let mut guest = room.guest().await;
     let (mut visitor, mut stream) = room.streaming().await;
@@ -55,7 +55,7 @@ async fn a_session_that_lapses_frees_its_slot_within_a_second_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_slot_stands_idle_while_visitors_with_streams_wait() {
+async fn no_slot_is_idle_while_visitors_with_streams_wait() {
     let room = Room::new(lasting().total_active_users(10));
     let mut inside = Vec::new();
     for _ in 0..10 {
@@ -76,12 +76,12 @@ async fn no_slot_stands_idle_while_visitors_with_streams_wait() {
         assert!(since.elapsed() <= secs(1), "{:?}", since.elapsed());
         // It is the turn of no other visitor.
         let reads = line.iter_mut().map(|(_, stream)| stream.has_no_turn_for(secs(2)));
-        assert!(join_all(reads).await.into_iter().all(|it| it));
+        assert!(join_all(reads).await.into_iter().all(|is_read| is_read));
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_higher_limit_calls_all_who_may_enter_at_once_in_any_order() {
+async fn a_higher_limit_calls_all_admissible_visitors_at_once() {
     for method in [QueueingMethod::Fifo, QueueingMethod::Random] {
         let room = Room::new(lasting().queueing_method(method));
         room.guest().await;
@@ -95,7 +95,7 @@ async fn a_higher_limit_calls_all_who_may_enter_at_once_in_any_order() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_visitor_who_does_not_come_gives_way_and_keeps_its_place() {
+async fn a_visitor_that_misses_its_turn_gives_way_and_keeps_its_place() {
     let room = Room::new(pushing());
     let mut guest = room.guest().await;
     let (mut ann, mut first) = room.streaming().await;
@@ -147,7 +147,7 @@ async fn an_event_is_the_json_answer_and_the_page_gets_its_sentences() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_heartbeat_comes_when_nothing_else_was_sent_for_its_interval() {
+async fn a_heartbeat_is_sent_after_an_interval_without_events() {
     let push = Push::at(PATH).heartbeat(secs(7));
     let room = Room::new(lasting().push(push));
     room.guest().await;
@@ -155,7 +155,8 @@ async fn a_heartbeat_comes_when_nothing_else_was_sent_for_its_interval() {
     let (_, stream) = crowd.last_mut().unwrap();
     // The events so far were sent while the crowd arrived.
     while stream.next().await != Some(Event::Heartbeat) {}
-    let (mut sent, mut beats) = (Instant::now(), 0);
+    let mut sent = Instant::now();
+    let mut beats = 0;
     for _ in 0..10 {
         let next = stream.next().await.unwrap();
         let silence = sent.elapsed();
@@ -170,10 +171,11 @@ async fn a_heartbeat_comes_when_nothing_else_was_sent_for_its_interval() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_ends_in_time_at_random_and_its_client_comes_back_at_random() {
+async fn a_stream_ends_at_a_random_time_and_its_client_returns_at_another() {
     let room = Room::new(config().push(Push::at(PATH).lifetime(secs(100))));
     let mut guest = room.guest().await;
-    let (mut ends, mut retries) = (Vec::new(), Vec::new());
+    let mut ends = Vec::new();
+    let mut retries = Vec::new();
     for _ in 0..20 {
         let (mut visitor, mut stream) = room.streaming().await;
         let since = Instant::now();
@@ -220,7 +222,7 @@ async fn a_place_is_kept_over_many_streams_for_longer_than_a_ticket_lasts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_client_sends_as_last_event_id_has_no_effect() {
+async fn last_event_id_has_no_effect() {
     let room = Room::new(pushing());
     room.guest().await;
     let (mut ann, mut stream) = room.streaming().await;
@@ -237,7 +239,7 @@ async fn what_a_client_sends_as_last_event_id_has_no_effect() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_application_ends_all_streams_and_none_is_opened_after_that() {
+async fn the_application_can_end_all_streams_and_prevent_new_ones() {
     let room = Room::new(pushing());
     room.guest().await;
     let (mut visitor, mut stream) = room.streaming().await;
@@ -256,7 +258,7 @@ async fn the_application_ends_all_streams_and_none_is_opened_after_that() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_suspended_room_tells_all_who_wait_that_they_may_come() {
+async fn suspending_a_room_calls_all_waiting_visitors() {
     let room = Room::new(lasting());
     room.guest().await;
     let mut streams = room.crowd(30).await;
@@ -271,7 +273,7 @@ async fn a_suspended_room_tells_all_who_wait_that_they_may_come() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_a_draw_the_streams_look_in_the_drawn_order() {
+async fn after_a_draw_the_streams_check_in_the_drawn_order() {
     let at = |secs: u64| Timestamp::from_secs(1_700_000_000 + secs);
     let event = SaleEvent::new("doors", at(60), at(4_000)).with_prequeue_start(at(10));
     let room = Room::new(lasting().total_active_users(5).event(event).event_seed("doors", SEED));
@@ -307,9 +309,10 @@ async fn after_a_draw_the_streams_look_in_the_drawn_order() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn at_the_start_of_an_event_all_streams_learn_of_their_turns_within_half_a_second() {
+async fn at_the_start_of_an_event_all_streams_learn_their_turns_in_half_a_second() {
     let opened = Timestamp::from_secs(1_700_000_000);
-    let (created, start) = (Instant::now(), secs(60));
+    let created = Instant::now();
+    let start = secs(60);
     let doors = SaleEvent::new("doors", opened + start, opened + secs(3_600))
         .with_prequeue_start(opened + secs(1));
     let room = Room::new(lasting().total_active_users(20).event(doors).event_seed("doors", SEED));

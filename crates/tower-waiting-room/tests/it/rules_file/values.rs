@@ -47,7 +47,7 @@ async fn a_named_network_is_every_address_in_it() {
 }
 
 #[tokio::test]
-async fn every_network_that_holds_an_address_counts_and_all_shield_the_rest() {
+async fn every_network_that_contains_an_address_shields_it_from_the_default() {
     let house = house(
         "  - { key: remote_address, rate_limit: { unit: minute, requests_per_unit: 1 } }
   - { key: remote_address, value: 10.0.0.0/8, rate_limit: { unit: minute, requests_per_unit: 5 } }
@@ -76,7 +76,7 @@ async fn a_path_in_a_file_is_as_strict_as_in_code() {
 }
 
 #[tokio::test]
-async fn a_path_that_is_not_clear_escapes_no_limit_by_a_neighbour_without_one() {
+async fn an_ambiguous_path_escapes_no_limit_through_an_unlimited_sibling() {
     let house = house(&format!(
         "  - {{ key: path, {NOTHING} }}
   - {{ key: path, value: /health, rate_limit: {{ unlimited: true }} }}\n"
@@ -88,7 +88,7 @@ async fn a_path_that_is_not_clear_escapes_no_limit_by_a_neighbour_without_one() 
 }
 
 #[tokio::test]
-async fn a_named_method_is_limited_and_the_others_are_its_neighbours() {
+async fn a_named_method_is_limited_apart_from_the_others() {
     let house = house(&format!(
         "  - {{ key: method, {NOTHING} }}
   - {{ key: method, value: GET, rate_limit: {{ unlimited: true }} }}\n"
@@ -109,7 +109,7 @@ async fn a_named_header_is_compared_byte_by_byte() {
 }
 
 #[tokio::test]
-async fn a_rule_about_get_is_one_about_head_as_well() {
+async fn a_rule_for_get_applies_to_head_too() {
     let house = house(&format!("  - {{ key: method, value: GET, {NOTHING} }}\n"));
     assert!(!send(&house, Request::head("/")).await.is_inside());
     assert!(send(&house, Request::post("/")).await.is_inside());

@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn those_who_come_are_served_refused_or_gone() {
+    fn every_client_is_served_refused_or_gone() {
         let mut found = Found { measured: Duration::from_secs(2), ..Found::default() };
         for millis in 1..=100 {
             found.add(Outcome::Served(Duration::from_millis(millis)), Duration::ZERO);

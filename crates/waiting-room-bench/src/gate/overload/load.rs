@@ -161,25 +161,25 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_request_that_is_sent_late_has_waited_since_it_was_to_be_sent() {
+    async fn the_wait_of_a_late_request_counts_from_its_due_time() {
         let late = PATIENCE / 5;
         let outcome = come_late(late).await;
         assert!(matches!(outcome, Outcome::Served(waited) if waited >= late), "{outcome:?}");
     }
 
     #[tokio::test]
-    async fn a_client_has_an_answer_however_short_the_time_is() {
+    async fn a_client_gets_an_answer_in_any_time() {
         let over = Instant::now();
         assert!(ask_until(client_of_a_service().await, over, over).await.unwrap() > 0);
     }
 
     #[tokio::test]
-    async fn a_client_that_was_to_leave_before_it_has_an_answer_is_gone() {
+    async fn a_client_due_to_leave_before_its_answer_is_gone() {
         assert_eq!(come_late(PATIENCE).await, Outcome::Gone);
     }
 
     #[test]
-    fn clients_come_at_the_rate_that_was_asked_for_and_at_the_same_times_again() {
+    fn clients_arrive_at_the_given_rate_and_repeatably() {
         let come = |seed| Arrivals::new(100.0, seed).take_while(|at| at.as_secs() < 100);
         let many = come(1).count();
         assert!((9_700..10_300).contains(&many), "{many}");

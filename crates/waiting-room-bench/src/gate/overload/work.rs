@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn as_many_pieces_of_work_take_as_long_together_whenever_they_are_done() {
+    fn a_cycle_of_work_always_takes_the_same_total_time() {
         let mut times = Times::new(Duration::from_millis(20));
         for _ in 0..3 {
             let all: Duration = (0..QUANTILES).map(|_| times.next()).sum();

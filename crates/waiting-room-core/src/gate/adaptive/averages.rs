@@ -116,7 +116,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_within_a_bucket_of_the_sorted_middle(
+        fn the_median_is_within_a_bucket_of_the_sorted_one(
             mut nanos in prop::collection::vec(2_000..4_000_000_000_000u64, 1..200),
         ) {
             let median = median(nanos.iter().copied().map(Duration::from_nanos));
@@ -127,28 +127,28 @@ mod tests {
     }
 
     #[test]
-    fn holds_of_nothing_and_for_ever_count_as_the_nearest_that_can_be_told() {
+    fn extreme_holds_count_as_the_nearest_bucket() {
         assert!((1e-6..2e-6).contains(&median([])));
         assert!((1e-6..2e-6).contains(&median([Duration::ZERO])));
         assert!((4_000.0..4_400.0).contains(&median([Duration::MAX])));
     }
 
     #[test]
-    fn streams_among_short_requests_do_not_move_it() {
+    fn streams_among_short_requests_do_not_move_the_median() {
         let short = [Duration::from_millis(20); 18];
         let streams = [Duration::from_secs(600); 2];
         assert!((0.018..0.022).contains(&median(short.into_iter().chain(streams))));
     }
 
     #[test]
-    fn the_first_values_weigh_alike() {
+    fn the_first_values_have_equal_weights() {
         let mut average = Average::over(9);
         let means = [3.0, 5.0, 10.0].map(|value| average.add(value));
         assert!(means.iter().zip([3.0, 4.0, 6.0]).all(|(mean, plain)| (mean - plain).abs() < 1e-9));
     }
 
     #[test]
-    fn later_each_value_weighs_two_in_one_more_than_the_span() {
+    fn later_values_weigh_two_over_the_span_plus_one() {
         let mut average = Average::over(9);
         (0..100).for_each(|_| _ = average.add(0.0));
         assert!((average.add(10.0) - 2.0).abs() < 1e-9);

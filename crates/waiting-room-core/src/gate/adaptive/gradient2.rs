@@ -114,13 +114,13 @@ mod tests {
     }
 
     #[test]
-    fn while_holds_are_as_usual_it_grows_by_four_fifths_a_window() {
+    fn with_usual_holds_the_limit_grows_by_four_fifths_a_window() {
         let limit = after(&mut Gradient::default(), [0.1; 10]);
         assert!((limit - 108.0).abs() < 1e-6, "{limit}");
     }
 
     #[test]
-    fn holds_far_above_the_usual_take_less_than_a_tenth_at_a_time() {
+    fn slow_holds_lower_the_limit_by_less_than_a_tenth_at_a_time() {
         let mut rule = Gradient::default();
         after(&mut rule, [0.1; 600]);
         let limit = after(&mut rule, [1.0]);
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn half_as_much_again_as_usual_is_not_yet_slow() {
+    fn one_and_a_half_times_the_usual_hold_is_not_yet_slow() {
         let mut rule = Gradient::default();
         after(&mut rule, [0.1; 600]);
         assert!(after(&mut rule, [0.149]) > 100.0);

@@ -152,32 +152,32 @@ mod tests {
     }
 
     #[test]
-    fn more_that_gets_more_done_is_faster() {
+    fn more_concurrency_with_more_throughput_is_faster() {
         assert!(!says_more_is_not_faster(20, |n| 10.0 * n, |_| 0.1));
         // More requests in flight are faster even if each request takes slightly longer.
         assert!(!says_more_is_not_faster(20, |n| 10.0 * n, |n| 0.1 + n / 1_000.0));
     }
 
     #[test]
-    fn more_that_gets_less_done_is_not_faster() {
+    fn more_concurrency_with_less_throughput_is_not_faster() {
         assert!(says_more_is_not_faster(20, |n| 1_000.0 / n, |_| 0.1));
     }
 
     #[test]
-    fn more_that_gets_as_much_done_but_later_is_not_faster() {
+    fn more_concurrency_with_equal_throughput_and_longer_holds_is_not_faster() {
         assert!(says_more_is_not_faster(20, |_| 100.0, |n| n / 100.0));
         assert!(says_more_is_not_faster(20, |n| 100.0 + n / 10.0, |n| n / 100.0));
     }
 
     #[test]
-    fn throughput_that_has_little_to_do_with_it_while_holds_grow_is_not_faster() {
+    fn barely_related_throughput_with_growing_holds_is_not_faster() {
         let up_and_down = |n: f64| if n % 2.0 == 0.0 { 50.0 } else { 150.0 };
         assert!(says_more_is_not_faster(20, up_and_down, |n| n / 100.0));
         assert!(!says_more_is_not_faster(20, up_and_down, |_| 0.1));
     }
 
     #[test]
-    fn few_windows_and_windows_that_are_all_alike_say_nothing() {
+    fn few_windows_and_equal_windows_give_no_verdict() {
         assert!(!says_more_is_not_faster(7, |n| 1_000.0 / n, |_| 0.1));
         assert!(says_more_is_not_faster(8, |n| 1_000.0 / n, |_| 0.1));
         assert!(!says_more_is_not_faster(20, |_| 100.1, |_| 0.1));
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_older_than_twenty_windows_is_forgotten() {
+    fn windows_before_the_last_twenty_are_forgotten() {
         let turn = |n: f64| if n < 20.0 { 10_000.0 / n } else { n };
         assert!(says_more_is_not_faster(20, turn, |_| 0.1));
         assert!(!says_more_is_not_faster(30, turn, |_| 0.1));

@@ -36,7 +36,8 @@ struct Naked<R> {
 
 impl<R: Default> Naked<R> {
     fn new() -> Self {
-        let (rules, rule) = (AdaptiveRules::new(), R::default());
+        let rules = AdaptiveRules::new();
+        let rule = R::default();
         Self { rule, rules, limit: rules.first(), window: Window::new(rules.window) }
     }
 }

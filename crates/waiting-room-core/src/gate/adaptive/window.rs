@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_says_how_many_ran_how_long_and_how_many_were_done() {
+    fn a_window_reports_concurrency_holds_and_completions() {
         let readings = read(&mut Window::new(SECOND), 0..11, 300, SECOND / 10);
         assert_eq!(readings.len(), 10);
         for reading in readings {
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_minute_without_a_word_the_next_window_begins_anew() {
+    fn after_a_minute_without_samples_a_window_starts_anew() {
         let mut window = Window::new(SECOND);
         read(&mut window, 0..2, 100, SECOND / 10);
         let readings = read(&mut window, 100..103, 100, SECOND / 10);
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_minute_without_a_word_is_not_part_of_a_window() {
+    fn half_a_minute_without_samples_is_not_part_of_a_window() {
         let mut window = Window::new(SECOND);
         // The sample at 2 s completes the second window, so the third window is open and empty.
         let before = read(&mut window, 0..2, 100, SECOND / 10).len();

@@ -50,7 +50,8 @@ impl Classes {
         running: &dyn Fn(u8) -> u32,
         waiters: &Waiters,
     ) -> Option<usize> {
-        let waiting = || self.classes.iter().enumerate().filter(|(_, it)| !it.lane.is_empty());
+        let waiting =
+            || self.classes.iter().enumerate().filter(|(_, class)| !class.lane.is_empty());
         let is_short = |index: usize, class: &Class| {
             u8::try_from(index).is_ok_and(|index| running(index) < class.reserved)
         };

@@ -82,7 +82,8 @@ impl Lane {
     /// Removes a request from this lane. The links in the entry of the removed request are not
     /// cleared, because a request never joins a lane again.
     pub(super) fn remove(&mut self, id: Id, waiters: &mut Waiters) {
-        let (before, after) = (waiters[id].before, waiters[id].after);
+        let before = waiters[id].before;
+        let after = waiters[id].after;
         match before {
             Some(before) => waiters[before].after = after,
             None => self.first = after,

@@ -42,9 +42,10 @@ impl Line for Single {
         _: &dyn Fn(u8) -> u32,
         waiters: &mut Waiters,
     ) -> Option<Id> {
-        match self.is_adaptive_lifo && is_standing {
-            true => self.lane.pop_last(waiters),
-            false => self.lane.pop_first(waiters),
+        if self.is_adaptive_lifo && is_standing {
+            self.lane.pop_last(waiters)
+        } else {
+            self.lane.pop_first(waiters)
         }
     }
 

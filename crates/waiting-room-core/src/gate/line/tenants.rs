@@ -48,7 +48,7 @@ impl ByTenant {
     }
 
     fn len_of(&self, lane: u64) -> usize {
-        self.lanes.get(&lane).map_or(0, |it| it.lane.len())
+        self.lanes.get(&lane).map_or(0, |entry| entry.lane.len())
     }
 
     /// Changes a lane, and updates the lane indexes accordingly.
@@ -64,7 +64,8 @@ impl ByTenant {
         });
         let before = turns.lane.len();
         let given = change(&mut turns.lane);
-        let (after, turn) = (turns.lane.len(), turns.turn);
+        let after = turns.lane.len();
+        let turn = turns.turn;
         self.by_len.remove(&(before, lane));
         self.len = self.len - before + after;
         if after > 0 {
@@ -133,7 +134,7 @@ impl Line for ByTenant {
     }
 
     fn oldest(&self, waiters: &Waiters) -> Option<Timestamp> {
-        self.lanes.values().filter_map(|it| it.lane.oldest(waiters)).min()
+        self.lanes.values().filter_map(|entry| entry.lane.oldest(waiters)).min()
     }
 
     fn len(&self) -> usize {

@@ -10,7 +10,7 @@ fn world(queue: u32) -> World {
 }
 
 #[test]
-fn a_queue_that_does_not_stand_yet_is_served_from_its_head() {
+fn a_queue_that_is_not_standing_is_served_from_its_head() {
     let world = world(4);
     let permit = world.admitted();
     let waiting = (0..4).map(|name| (name, world.queued())).collect();
@@ -28,9 +28,10 @@ fn a_standing_queue_is_served_from_its_end() {
 }
 
 #[test]
-fn once_it_was_empty_it_is_served_from_its_head_again() {
+fn an_emptied_queue_is_served_from_its_head_again() {
     let world = world(4);
-    let (permit, mut first) = (world.admitted(), world.queued());
+    let permit = world.admitted();
+    let mut first = world.queued();
     world.after(INTERVAL + NANO);
     drop(permit);
     let permit = first.permit();
@@ -39,9 +40,11 @@ fn once_it_was_empty_it_is_served_from_its_head_again() {
 }
 
 #[test]
-fn when_it_is_full_the_oldest_makes_room() {
+fn a_full_queue_evicts_the_oldest_waiter() {
     let world = world(2);
-    let (permit, mut oldest, mut second) = (world.admitted(), world.queued(), world.queued());
+    let permit = world.admitted();
+    let mut oldest = world.queued();
+    let mut second = world.queued();
     let mut third = world.queued();
     assert_eq!(oldest.wakes(), 1);
     let refused = oldest.refusal();

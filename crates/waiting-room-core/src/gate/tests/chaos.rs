@@ -15,7 +15,7 @@ use std::{
 use super::*;
 
 #[test]
-fn whatever_threads_do_no_permit_is_lost_or_doubled() {
+fn no_interleaving_of_threads_loses_or_doubles_a_permit() {
     let number = |name| env::var(name).ok().map(|given| given.parse::<u64>().unwrap());
     let operations = number("WAITING_ROOM_CHAOS_OPERATIONS").unwrap_or(120_000);
     let seed = number("WAITING_ROOM_CHAOS_SEED")
@@ -43,9 +43,10 @@ fn disciplines() -> [Discipline; 6] {
 /// be compared with the gate.
 fn chaos(discipline: Discipline, operations: u64, seed: u64) {
     let rules = GateRules::new(LIMIT).queue(QUEUE).max_wait(ms(50)).discipline(discipline);
-    let (world, ledger) = (World::new(rules), Ledger::default());
+    let world = World::new(rules);
+    let ledger = Ledger::default();
     let mut threads: Vec<_> =
-        (0..THREADS).map(|it| Actor::new(seed.wrapping_mul(31) + it)).collect();
+        (0..THREADS).map(|thread| Actor::new(seed.wrapping_mul(31) + thread)).collect();
     let rounds = operations.div_ceil(THREADS * ROUND);
     for round in 0..rounds {
         // In every other round, the limit does not change, so the bound on the number of running
@@ -107,7 +108,8 @@ impl Ledger {
     /// `waiting` requests are still waiting.
     fn agrees(&self, world: &World, waiting: usize) {
         let count = |number: &AtomicU64| number.load(Ordering::SeqCst);
-        let (snapshot, out) = (world.snapshot(), world.snapshot().outcomes);
+        let snapshot = world.snapshot();
+        let out = world.snapshot().outcomes;
         assert_eq!(u64::from(snapshot.in_flight), count(&self.held), "a permit is lost or doubled");
         assert_eq!(snapshot.queued as usize, waiting);
         assert!(snapshot.queued <= QUEUE);

@@ -15,15 +15,16 @@ fn world() -> World {
 }
 
 #[test]
-fn it_is_the_default_with_100_ms_and_1_s() {
+fn controlled_delay_is_the_default_with_100_ms_and_1_s() {
     let discipline = Discipline::ControlledDelay { target: TARGET, interval: INTERVAL };
     assert_eq!(Discipline::default(), discipline);
 }
 
 #[test]
-fn who_comes_within_the_interval_may_wait_for_as_long_as_anybody() {
+fn an_arrival_within_the_interval_may_wait_for_the_longest_time() {
     let world = world();
-    let (_permit, first) = (world.admitted(), world.queued());
+    let _permit = world.admitted();
+    let first = world.queued();
     assert_eq!(first.place.deadline(), START + MAX_WAIT);
     world.after(INTERVAL);
     let second = world.queued();
@@ -32,9 +33,10 @@ fn who_comes_within_the_interval_may_wait_for_as_long_as_anybody() {
 }
 
 #[test]
-fn who_comes_to_a_standing_queue_waits_no_longer_than_the_target() {
+fn an_arrival_at_a_standing_queue_waits_at_most_the_target() {
     let world = world();
-    let (_permit, _first) = (world.admitted(), world.queued());
+    let _permit = world.admitted();
+    let _first = world.queued();
     world.after(OVERLOAD);
     let second = world.queued();
     assert_eq!(second.place.deadline(), START + OVERLOAD + TARGET);
@@ -44,18 +46,20 @@ fn who_comes_to_a_standing_queue_waits_no_longer_than_the_target() {
 }
 
 #[test]
-fn between_the_two_the_wait_becomes_shorter_evenly() {
+fn in_between_the_wait_shrinks_evenly() {
     let world = world();
-    let (_permit, _first) = (world.admitted(), world.queued());
+    let _permit = world.admitted();
+    let _first = world.queued();
     world.after(INTERVAL + ms(250));
     let half = (MAX_WAIT + TARGET) / 2;
     assert_eq!(world.queued().place.deadline(), START + INTERVAL + ms(250) + half);
 }
 
 #[test]
-fn who_was_there_before_keeps_the_time_it_was_given() {
+fn earlier_arrivals_keep_their_deadlines() {
     let world = world();
-    let (permit, mut first) = (world.admitted(), world.queued());
+    let permit = world.admitted();
+    let mut first = world.queued();
     world.after(OVERLOAD);
     let mut second = world.queued();
     world.after(TARGET + NANO);
@@ -65,9 +69,10 @@ fn who_was_there_before_keeps_the_time_it_was_given() {
 }
 
 #[test]
-fn a_queue_that_was_empty_stands_no_longer() {
+fn an_emptied_queue_is_no_longer_standing() {
     let world = world();
-    let (permit, mut first) = (world.admitted(), world.queued());
+    let permit = world.admitted();
+    let mut first = world.queued();
     world.after(ms(4_000));
     drop(permit);
     let _running = first.permit();
@@ -82,7 +87,8 @@ fn a_queue_that_was_empty_stands_no_longer() {
 #[test]
 fn a_target_that_is_longer_than_the_longest_wait_changes_nothing() {
     let world = World::new(GateRules::new(1).max_wait(TARGET));
-    let (_permit, _first) = (world.admitted(), world.queued());
+    let _permit = world.admitted();
+    let _first = world.queued();
     world.after(OVERLOAD);
     let second = world.queued();
     assert_eq!(second.place.deadline(), START + OVERLOAD + TARGET);

@@ -11,7 +11,8 @@ fn world() -> World {
 #[test]
 fn a_permit_that_comes_exactly_at_the_deadline_is_used() {
     let world = world();
-    let (permit, mut place) = (world.admitted(), world.queued());
+    let permit = world.admitted();
+    let mut place = world.queued();
     assert_eq!(place.place.deadline(), START + MAX_WAIT);
     world.after(MAX_WAIT);
     drop(permit);
@@ -22,7 +23,8 @@ fn a_permit_that_comes_exactly_at_the_deadline_is_used() {
 #[test]
 fn a_permit_that_comes_a_nanosecond_later_goes_to_the_next() {
     let world = world();
-    let (permit, mut late) = (world.admitted(), world.queued());
+    let permit = world.admitted();
+    let mut late = world.queued();
     world.after(NANO);
     let mut next = world.queued();
     world.after(MAX_WAIT);
@@ -35,19 +37,25 @@ fn a_permit_that_comes_a_nanosecond_later_goes_to_the_next() {
 }
 
 #[test]
-fn all_who_wait_in_vain_are_told_so_at_the_next_release() {
+fn all_expired_waiters_are_refused_at_the_next_release() {
     let world = world();
-    let (permit, mut waiting) = (world.admitted(), [(); 5].map(|()| world.queued()));
+    let permit = world.admitted();
+    let mut waiting = [(); 5].map(|()| world.queued());
     world.after(MAX_WAIT + NANO);
     drop(permit);
-    assert_eq!(waiting.each_mut().map(|it| it.refusal().because), [RefusedBecause::TimedOut; 5]);
+    assert_eq!(
+        waiting.each_mut().map(|place| place.refusal().because),
+        [RefusedBecause::TimedOut; 5]
+    );
     assert_eq!(world.counts(), (0, 0));
 }
 
 #[test]
-fn who_is_timed_out_leaves_its_place() {
+fn a_time_out_frees_the_place() {
     let world = world();
-    let (_permit, place, _next) = (world.admitted(), world.queued(), world.queued());
+    let _permit = world.admitted();
+    let place = world.queued();
+    let _next = world.queued();
     world.after(MAX_WAIT);
     assert_eq!(place.place.time_out().unwrap_err().because, RefusedBecause::TimedOut);
     assert_eq!(place.wakes.count(), 0, "a request that times out by itself is not woken");
@@ -59,7 +67,8 @@ fn who_is_timed_out_leaves_its_place() {
 #[test]
 fn a_permit_that_was_given_before_the_time_out_is_used() {
     let world = world();
-    let (permit, place) = (world.admitted(), world.queued());
+    let permit = world.admitted();
+    let place = world.queued();
     world.after(MAX_WAIT);
     drop(permit);
     world.after(MAX_WAIT);
@@ -72,17 +81,19 @@ fn a_permit_that_was_given_before_the_time_out_is_used() {
 }
 
 #[test]
-fn who_was_refused_before_the_time_out_hears_why() {
+fn a_refusal_before_the_time_out_keeps_its_reason() {
     let world = world();
-    let (_permit, place) = (world.admitted(), world.queued());
+    let _permit = world.admitted();
+    let place = world.queued();
     let _idle = world.gate.drain(DrainQueue::Refuse);
     assert_eq!(place.place.time_out().unwrap_err().because, RefusedBecause::Drained);
 }
 
 #[test]
-fn a_client_that_gives_up_earlier_waits_until_then() {
+fn an_earlier_client_deadline_bounds_the_wait() {
     let world = world();
-    let (permit, deadline) = (world.admitted(), START + ms(300));
+    let permit = world.admitted();
+    let deadline = START + ms(300);
     let mut hasty = world.queued_as(Arrival::default().deadline(deadline));
     let patient = world.queued_as(Arrival::default().deadline(START + MAX_WAIT + NANO));
     assert_eq!((hasty.place.deadline(), patient.place.deadline()), (deadline, START + MAX_WAIT));
@@ -92,7 +103,7 @@ fn a_client_that_gives_up_earlier_waits_until_then() {
 }
 
 #[test]
-fn a_client_that_has_given_up_already_does_not_wait() {
+fn an_expired_client_deadline_refuses_at_once() {
     let world = world();
     let _permit = world.admitted();
     let at = |deadline| Arrival::default().deadline(deadline);
@@ -104,17 +115,19 @@ fn a_client_that_has_given_up_already_does_not_wait() {
 fn a_client_has_time_left_to_run_when_its_turn_comes() {
     let world = world();
     world.learns(ms(100));
-    let (_permit, _first) = (world.admitted(), world.queued());
+    let _permit = world.admitted();
+    let _first = world.queued();
     let at = world.gate.now() + ms(600);
     let place = world.queued_as(Arrival::default().deadline(at));
     assert_eq!(place.place.deadline(), at.before(ms(100)));
 }
 
 #[test]
-fn under_overload_a_client_that_gives_up_first_is_timed_out_and_not_shed() {
+fn under_overload_the_first_client_deadline_times_out_and_sheds_none() {
     let discipline = Discipline::ControlledDelay { target: ms(100), interval: ms(10) };
     let world = World::new(GateRules::new(1).discipline(discipline));
-    let (_permit, _first) = (world.admitted(), world.queued());
+    let _permit = world.admitted();
+    let _first = world.queued();
     world.after(ms(15));
     let at = |millis| Arrival::default().deadline(world.gate.now() + ms(millis));
     for (millis, because) in [

@@ -11,9 +11,10 @@ fn is_ready(idle: &mut Idle, wakes: &Arc<WakeList>) -> bool {
 }
 
 #[test]
-fn drained_a_gate_refuses_those_who_come_and_those_who_wait() {
+fn a_drained_gate_refuses_arrivals_and_waiters() {
     let world = world();
-    let (permit, mut waiting) = (world.admitted(), [(); 3].map(|()| world.queued()));
+    let permit = world.admitted();
+    let mut waiting = [(); 3].map(|()| world.queued());
     let _idle = world.gate.drain(DrainQueue::Refuse);
     for it in &mut waiting {
         assert_eq!(it.wakes(), 1);
@@ -29,11 +30,12 @@ fn drained_a_gate_refuses_those_who_come_and_those_who_wait() {
 }
 
 #[test]
-fn those_who_wait_have_their_turn_if_they_are_to() {
+fn a_drain_can_serve_the_waiters() {
     let world = world();
     let permit = world.admitted();
     let waiting = (0..3).map(|name| (name, world.queued())).collect();
-    let (mut idle, wakes) = (world.gate.drain(DrainQueue::Serve), Arc::default());
+    let mut idle = world.gate.drain(DrainQueue::Serve);
+    let wakes = Arc::default();
     assert_eq!(world.refused().because, RefusedBecause::Drained);
     assert!(!is_ready(&mut idle, &wakes));
     assert_eq!(order(permit, waiting), [0, 1, 2]);
@@ -42,10 +44,11 @@ fn those_who_wait_have_their_turn_if_they_are_to() {
 }
 
 #[test]
-fn who_is_inside_of_another_gate_has_its_turn_as_long_as_those_who_wait_have() {
+fn a_request_inside_another_gate_is_served_like_the_waiters() {
     let world = world();
     let inside = Arrival::default().inside();
-    let (permit, first) = (world.admitted(), world.queued());
+    let permit = world.admitted();
+    let first = world.queued();
     let _idle = world.gate.drain(DrainQueue::Serve);
     let second = world.queued_as(inside);
     assert_eq!(order(permit, vec![(0, first), (1, second)]), [0, 1]);
@@ -56,10 +59,12 @@ fn who_is_inside_of_another_gate_has_its_turn_as_long_as_those_who_wait_have() {
 }
 
 #[test]
-fn a_gate_is_idle_when_nobody_runs_and_nobody_waits() {
+fn a_gate_is_idle_when_no_request_runs_or_waits() {
     let world = world();
-    let (permit, place) = (world.admitted(), world.queued());
-    let (mut idle, wakes) = (world.gate.drain(DrainQueue::Serve), Arc::default());
+    let permit = world.admitted();
+    let place = world.queued();
+    let mut idle = world.gate.drain(DrainQueue::Serve);
+    let wakes = Arc::default();
     assert!(!is_ready(&mut idle, &wakes));
     drop(place);
     assert!(!is_ready(&mut idle, &wakes));
@@ -70,17 +75,19 @@ fn a_gate_is_idle_when_nobody_runs_and_nobody_waits() {
 }
 
 #[test]
-fn who_leaves_the_queue_last_ends_the_wait_as_well() {
+fn the_last_waiter_to_leave_makes_the_gate_idle() {
     let world = world();
     for is_timed_out in [false, true] {
         world.gate.set_limit(0).unwrap();
         world.gate.open();
         let place = world.queued();
-        let (mut idle, wakes) = (world.gate.drain(DrainQueue::Serve), Arc::default());
+        let mut idle = world.gate.drain(DrainQueue::Serve);
+        let wakes = Arc::default();
         assert!(!is_ready(&mut idle, &wakes));
-        match is_timed_out {
-            true => assert!(place.place.time_out().is_err()),
-            false => drop(place),
+        if is_timed_out {
+            assert!(place.place.time_out().is_err())
+        } else {
+            drop(place)
         }
         assert_eq!(wakes.count(), 1);
         assert!(is_ready(&mut idle, &wakes));
@@ -88,10 +95,12 @@ fn who_leaves_the_queue_last_ends_the_wait_as_well() {
 }
 
 #[test]
-fn a_permit_that_was_given_and_not_taken_keeps_a_gate_from_being_idle() {
+fn a_granted_permit_that_was_not_taken_keeps_a_gate_from_being_idle() {
     let world = world();
-    let (permit, place) = (world.admitted(), world.queued());
-    let (mut idle, wakes) = (world.gate.drain(DrainQueue::Serve), Arc::default());
+    let permit = world.admitted();
+    let place = world.queued();
+    let mut idle = world.gate.drain(DrainQueue::Serve);
+    let wakes = Arc::default();
     drop(permit);
     assert!(!is_ready(&mut idle, &wakes));
     drop(place);
@@ -107,7 +116,7 @@ fn an_empty_gate_is_idle_at_once() {
 }
 
 #[test]
-fn everybody_who_waits_for_it_is_woken_by_its_last_waker() {
+fn every_future_that_awaits_idle_is_woken_by_its_last_waker() {
     let world = world();
     let permit = world.admitted();
     let mut idles = [(); 3].map(|()| (world.gate.drain(DrainQueue::Serve), Arc::default()));
@@ -118,16 +127,17 @@ fn everybody_who_waits_for_it_is_woken_by_its_last_waker() {
     // A dropped future is not woken, and dropping it does not end the drain.
     drop(second.0);
     drop(permit);
-    let counts = [&before, &first.1, &second.1, &third.1].map(|it| it.count());
+    let counts = [&before, &first.1, &second.1, &third.1].map(|waker| waker.count());
     assert_eq!(counts, [0, 1, 0, 1]);
     assert!(world.snapshot().is_draining);
 }
 
 #[test]
-fn opened_again_a_gate_lets_people_in_and_waits_for_the_next_time() {
+fn a_reopened_gate_admits_again_and_can_become_idle_again() {
     let world = world();
     let permit = world.admitted();
-    let (mut idle, wakes) = (world.gate.drain(DrainQueue::Refuse), Arc::default());
+    let mut idle = world.gate.drain(DrainQueue::Refuse);
+    let wakes = Arc::default();
     assert!(!is_ready(&mut idle, &wakes));
     world.gate.open();
     let mut place = world.queued();
@@ -140,11 +150,12 @@ fn opened_again_a_gate_lets_people_in_and_waits_for_the_next_time() {
 }
 
 #[test]
-fn a_gate_that_is_drained_by_lowering_its_limit_first_is_idle_with_its_last_permit() {
+fn draining_by_lowering_the_limit_makes_a_gate_idle_with_its_last_permit() {
     let world = World::new(GateRules::new(3));
     let permits = [(); 3].map(|()| world.admitted());
     world.gate.set_limit(0).unwrap();
-    let (mut idle, wakes) = (world.gate.drain(DrainQueue::Serve), Arc::default());
+    let mut idle = world.gate.drain(DrainQueue::Serve);
+    let wakes = Arc::default();
     assert!(!is_ready(&mut idle, &wakes));
     drop(permits);
     assert_eq!(wakes.count(), 1);

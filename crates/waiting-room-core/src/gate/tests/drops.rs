@@ -8,9 +8,11 @@ fn world() -> World {
 }
 
 #[test]
-fn a_place_that_is_dropped_is_out_of_the_line() {
+fn dropping_a_place_leaves_the_line() {
     let world = world();
-    let (permit, first, mut second) = (world.admitted(), world.queued(), world.queued());
+    let permit = world.admitted();
+    let first = world.queued();
+    let mut second = world.queued();
     drop(first);
     assert_eq!(world.counts(), (1, 1));
     drop(permit);
@@ -20,9 +22,11 @@ fn a_place_that_is_dropped_is_out_of_the_line() {
 }
 
 #[test]
-fn a_place_that_is_dropped_with_a_permit_in_hand_passes_it_on() {
+fn dropping_a_place_passes_its_permit_on() {
     let world = world();
-    let (permit, first, mut second) = (world.admitted(), world.queued(), world.queued());
+    let permit = world.admitted();
+    let first = world.queued();
+    let mut second = world.queued();
     drop(permit);
     assert_eq!((first.wakes(), second.wakes()), (1, 0));
     drop(first);
@@ -46,9 +50,10 @@ fn a_place_that_was_never_polled_passes_its_permit_on_too() {
 }
 
 #[test]
-fn a_place_that_was_polled_to_its_end_gives_back_nothing_more() {
+fn a_finished_place_gives_back_nothing_more() {
     let world = world();
-    let (permit, mut place) = (world.admitted(), world.queued());
+    let permit = world.admitted();
+    let mut place = world.queued();
     drop(permit);
     let permit = place.permit();
     drop(place);
@@ -58,9 +63,11 @@ fn a_place_that_was_polled_to_its_end_gives_back_nothing_more() {
 }
 
 #[test]
-fn a_place_that_was_refused_gives_back_nothing() {
+fn a_refused_place_gives_back_nothing() {
     let world = world();
-    let (permit, told, untold) = (world.admitted(), world.queued(), world.queued());
+    let permit = world.admitted();
+    let told = world.queued();
+    let untold = world.queued();
     let _idle = world.gate.drain(DrainQueue::Refuse);
     drop((told, untold));
     assert_eq!(world.counts(), (1, 0));
@@ -69,9 +76,10 @@ fn a_place_that_was_refused_gives_back_nothing() {
 }
 
 #[test]
-fn a_panic_gives_the_permit_back() {
+fn a_panic_returns_the_permit() {
     let world = world();
-    let (permit, mut next) = (world.admitted(), world.queued());
+    let permit = world.admitted();
+    let mut next = world.queued();
     let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         let _permit = permit;
         std::panic::resume_unwind(Box::new(()));
@@ -82,9 +90,10 @@ fn a_panic_gives_the_permit_back() {
 
 #[test]
 #[should_panic(expected = "polled after completion")]
-fn a_place_that_was_polled_to_its_end_cannot_be_timed_out() {
+fn a_finished_place_cannot_time_out() {
     let world = world();
-    let (permit, mut place) = (world.admitted(), world.queued());
+    let permit = world.admitted();
+    let mut place = world.queued();
     drop(permit);
     drop(place.permit());
     drop(place.place.time_out());
@@ -103,8 +112,8 @@ fn a_gate_is_gone_with_its_last_permit_and_place() {
 
     let owned = Owned(Arc::new(()));
     let gate = Gate::with_clock(GateRules::new(1), 7, owned.clone()).unwrap();
-    let (permit, place) =
-        (gate.enter(Arrival::default(), START), gate.enter(Arrival::default(), START));
+    let permit = gate.enter(Arrival::default(), START);
+    let place = gate.enter(Arrival::default(), START);
     drop(gate);
     drop(permit);
     assert_eq!(Arc::strong_count(&owned.0), 2);

@@ -7,10 +7,12 @@ fn rules() -> GateRules {
 }
 
 #[test]
-fn who_would_wait_for_too_long_is_refused_at_once() {
+fn an_arrival_that_would_wait_too_long_is_refused_at_once() {
     let world = World::new(rules());
     world.learns(ms(300));
-    let (_permit, _first, _second) = (world.admitted(), world.queued(), world.queued());
+    let _permit = world.admitted();
+    let _first = world.queued();
+    let _second = world.queued();
     // The third request in the queue is served after 900 ms. A fourth request would be served after
     // 1200 ms, which is too late.
     let third = world.queued();
@@ -23,7 +25,7 @@ fn who_would_wait_for_too_long_is_refused_at_once() {
 }
 
 #[test]
-fn before_anything_is_known_everybody_may_wait() {
+fn before_any_measurement_every_arrival_may_wait() {
     let world = World::new(rules());
     let _permit = world.admitted();
     let places: Vec<_> = (0..1_024).map(|_| world.queued()).collect();
@@ -31,7 +33,7 @@ fn before_anything_is_known_everybody_may_wait() {
 }
 
 #[test]
-fn what_was_learnt_in_a_bad_hour_does_not_keep_the_queue_closed() {
+fn estimates_from_a_bad_hour_do_not_keep_the_queue_closed() {
     // Requests have run for 900 ms each, so by this estimate no client that waits for up to 500 ms
     // could be served.
     let world = World::new(rules());
@@ -40,12 +42,14 @@ fn what_was_learnt_in_a_bad_hour_does_not_keep_the_queue_closed() {
     // Requests now run for a millisecond each, but this run time can be measured only while a
     // request is waiting.
     for _ in 0..1_000 {
-        let (permit, entered) = (world.admitted(), world.enter(hasty()));
+        let permit = world.admitted();
+        let entered = world.enter(hasty());
         world.after(ms(1));
         drop(permit);
         drop(entered);
     }
-    let (permit, mut first) = (world.admitted(), world.queued_as(hasty()));
+    let permit = world.admitted();
+    let mut first = world.queued_as(hasty());
     let mut second = world.queued_as(hasty());
     drop(permit);
     drop(first.permit());
@@ -72,7 +76,8 @@ fn streams_do_not_close_the_queue_to_calls_with_deadlines() {
     let world = World::new(rules().limit(100));
     let _streams = [(); 99].map(|()| world.admitted());
     world.learns(ms(100));
-    let (permit, mut first) = (world.admitted(), world.queued());
+    let permit = world.admitted();
+    let mut first = world.queued();
     let mut second = world.queued_as(Arrival::default().deadline(world.gate.now() + ms(900)));
     drop(permit);
     drop(first.permit());
@@ -88,7 +93,7 @@ fn a_service_that_takes_half_a_minute_is_measured_too() {
 }
 
 #[test]
-fn a_slow_service_is_measured_however_many_wait_in_vain() {
+fn a_slow_service_is_measured_even_if_most_waiters_time_out() {
     // One request is served every five seconds, and fifty more requests arrive and give up in the
     // meantime.
     let world = World::new(rules().max_wait(ms(60_000)));
@@ -107,7 +112,7 @@ fn a_slow_service_is_measured_however_many_wait_in_vain() {
 }
 
 #[test]
-fn time_in_which_somebody_waits_in_vain_counts_as_well() {
+fn time_in_which_waiters_only_expire_counts_too() {
     // There is one release per 250 ms of time with waiting requests, but most requests wait in
     // vain.
     let world = World::new(rules().max_wait(ms(100)));
@@ -128,7 +133,7 @@ fn time_in_which_somebody_waits_in_vain_counts_as_well() {
 }
 
 #[test]
-fn who_makes_room_in_a_queue_of_one_does_not_make_the_service_look_faster() {
+fn evictions_from_a_queue_of_one_do_not_raise_the_measured_rate() {
     let discipline = Discipline::AdaptiveLifo { interval: ms(1_000) };
     let world = World::new(rules().queue(1).discipline(discipline));
     let mut permit = world.admitted();
@@ -145,10 +150,11 @@ fn who_makes_room_in_a_queue_of_one_does_not_make_the_service_look_faster() {
 }
 
 #[test]
-fn the_crowd_is_told_to_come_back_one_after_the_other() {
+fn the_retry_times_of_a_crowd_are_spread_out() {
     let world = World::new(rules().queue(1));
     world.learns(ms(500));
-    let (_permit, _place) = (world.admitted(), world.queued());
+    let _permit = world.admitted();
+    let _place = world.queued();
     // After the waiting request has been served, two clients per second may come back. About half
     // of these clients get an extra second.
     for served in 2..60 {
@@ -160,7 +166,7 @@ fn the_crowd_is_told_to_come_back_one_after_the_other() {
 }
 
 #[test]
-fn where_nobody_can_wait_the_crowd_is_told_to_come_back_one_after_the_other_too() {
+fn the_retry_times_of_a_crowd_are_spread_out_without_a_queue_too() {
     // Two requests run at once, for half a second each, so four requests are served per second.
     let world = World::new(rules().limit(2).queue(0));
     for _ in 0..20 {
@@ -179,24 +185,27 @@ fn where_nobody_can_wait_the_crowd_is_told_to_come_back_one_after_the_other_too(
 }
 
 #[test]
-fn nobody_is_told_to_come_back_later_than_the_longest_time() {
+fn no_retry_time_is_later_than_the_longest_one() {
     let world = World::new(rules().queue(1).longest_retry(ms(10_000)));
     world.learns(ms(1_000));
-    let (_permit, _place) = (world.admitted(), world.queued());
+    let _permit = world.admitted();
+    let _place = world.queued();
     let told: Vec<_> = (0..99).map(|_| world.refused().retry_after.unwrap().as_secs()).collect();
     assert!(told[..7].iter().zip(2..).all(|(told, at)| (at..=at + 1).contains(told)), "{told:?}");
     assert!(told[10..].iter().all(|told| *told == 10), "{told:?}");
 }
 
 #[test]
-fn whoever_is_refused_for_want_of_capacity_is_told_when_to_come_back() {
+fn every_refusal_for_lack_of_capacity_has_a_retry_time() {
     let discipline = Discipline::ControlledDelay { target: ms(100), interval: ms(10) };
     let world = World::new(GateRules::new(1).queue(3).discipline(discipline));
-    let (permit, mut first) = (world.admitted(), world.queued());
+    let permit = world.admitted();
+    let mut first = world.queued();
     world.after(ms(15));
     // Both requests wait for longer than the discipline allows under overload. The first request is
     // refused by its timer, and the second request by a release.
-    let (by_timer, mut by_release) = (world.queued(), world.queued());
+    let by_timer = world.queued();
+    let mut by_release = world.queued();
     assert!(world.refused().retry_after.is_some());
     world.after(ms(101));
     let told = by_timer.place.time_out().unwrap_err();
@@ -209,16 +218,18 @@ fn whoever_is_refused_for_want_of_capacity_is_told_when_to_come_back() {
 }
 
 #[test]
-fn once_the_queue_is_empty_the_next_are_told_to_come_back_sooner() {
+fn retry_times_are_earlier_once_the_queue_is_empty() {
     let world = World::new(rules().queue(1));
     world.learns(ms(1_000));
-    let (permit, mut place) = (world.admitted(), world.queued());
+    let permit = world.admitted();
+    let mut place = world.queued();
     let told = (0..40).map(|_| world.refused().retry_after.unwrap()).max().unwrap();
     assert!(told > ms(40_000));
     drop(permit);
     drop(place.permit());
     world.after(ms(30_000));
-    let (_permit, _place) = (world.admitted(), world.queued());
+    let _permit = world.admitted();
+    let _place = world.queued();
     assert!(world.refused().retry_after.unwrap() <= ms(14_000));
 }
 
@@ -230,7 +241,8 @@ fn a_snapshot_has_all_the_numbers() {
     assert_eq!((empty.oldest_wait, empty.service_rate), (ms(0), None));
     assert_eq!((empty.is_draining, empty.outcomes), (false, GateOutcomes::default()));
 
-    let (_permits, first) = ([world.admitted(), world.admitted()], world.queued());
+    let _permits = [world.admitted(), world.admitted()];
+    let first = world.queued();
     world.after(ms(70));
     let _second = world.queued();
     world.after(ms(30));
@@ -261,10 +273,11 @@ fn the_oldest_wait_is_that_of_the_oldest_in_any_lane() {
 }
 
 #[test]
-fn who_waited_for_too_long_can_be_given_a_time_of_its_own_after_that_of_others() {
+fn a_timed_out_request_can_get_a_retry_time_after_those_of_others() {
     let world = World::new(rules().queue(1));
     world.learns(ms(300));
-    let (_permit, place) = (world.admitted(), world.queued());
+    let _permit = world.admitted();
+    let place = world.queued();
     let now = world.gate.now();
     let told = [(); 20].map(|()| world.refused().retry_after.unwrap());
     world.after(ms(1_000));

@@ -8,9 +8,10 @@ fn world(limit: u32, queue: u32) -> World {
 }
 
 #[test]
-fn a_higher_limit_lets_in_at_once_as_many_as_it_may_in_order() {
+fn a_higher_limit_admits_waiters_at_once_and_in_order() {
     let world = world(1, 9);
-    let (_permit, mut waiting) = (world.admitted(), [(); 4].map(|()| world.queued()));
+    let _permit = world.admitted();
+    let mut waiting = [(); 4].map(|()| world.queued());
     world.gate.set_limit(4).unwrap();
     assert_eq!(waiting.each_ref().map(Waiting::wakes), [1, 1, 1, 0]);
     assert_eq!(world.counts(), (4, 1));
@@ -20,7 +21,7 @@ fn a_higher_limit_lets_in_at_once_as_many_as_it_may_in_order() {
 }
 
 #[test]
-fn a_lower_limit_is_reached_as_those_who_run_leave() {
+fn a_lower_limit_is_reached_as_running_requests_end() {
     let world = world(4, 9);
     let mut permits = Vec::from([(); 4].map(|()| world.admitted()));
     let mut place = world.queued();
@@ -52,7 +53,7 @@ fn a_limit_of_0_closes_the_gate_until_there_is_another() {
 }
 
 #[test]
-fn without_a_limit_as_many_run_as_come() {
+fn without_a_limit_every_request_runs() {
     let world = world(0, 9);
     let mut waiting = [(); 5].map(|()| world.queued());
     world.gate.set_limit(None).unwrap();

@@ -55,7 +55,9 @@ fn is_served(mut waiting: Waiting) -> Permit {
 fn grant_against_cancel() {
     each_interleaving(|| {
         let world = world(1);
-        let (permit, first, second) = (world.admitted(), world.queued(), world.queued());
+        let permit = world.admitted();
+        let first = world.queued();
+        let second = world.queued();
         at_once(move || drop(permit), move || drop(first));
         assert_eq!(world.counts(), (1, 0));
         drop(is_served(second));
@@ -67,7 +69,9 @@ fn grant_against_cancel() {
 fn grant_against_time_out() {
     each_interleaving(|| {
         let world = world(1);
-        let (permit, first, second) = (world.admitted(), world.queued(), world.queued());
+        let permit = world.admitted();
+        let first = world.queued();
+        let second = world.queued();
         at_once(move || drop(permit), move || drop(first.place.time_out()));
         let out = world.snapshot().outcomes;
         assert_eq!(out.granted + out.timed_out, 2);
@@ -80,7 +84,8 @@ fn grant_against_time_out() {
 fn expiry_found_at_a_release_against_time_out() {
     each_interleaving(|| {
         let world = world(1);
-        let (permit, late) = (world.admitted(), world.queued());
+        let permit = world.admitted();
+        let late = world.queued();
         world.after(NANO);
         let next = world.queued();
         world.clock.advance_to(late.place.deadline() + NANO);
@@ -101,7 +106,9 @@ fn expiry_found_at_a_release_against_time_out() {
 fn release_against_a_lower_limit() {
     each_interleaving(|| {
         let world = world(2);
-        let (first, second, place) = (world.admitted(), world.admitted(), world.queued());
+        let first = world.admitted();
+        let second = world.admitted();
+        let place = world.queued();
         let gate = world.gate.clone();
         at_once(move || drop(first), move || gate.set_limit(1).unwrap());
         let (in_flight, queued) = world.counts();
@@ -116,7 +123,9 @@ fn release_against_a_lower_limit() {
 fn release_against_a_higher_limit() {
     each_interleaving(|| {
         let world = world(1);
-        let (permit, first, second) = (world.admitted(), world.queued(), world.queued());
+        let permit = world.admitted();
+        let first = world.queued();
+        let second = world.queued();
         let gate = world.gate.clone();
         at_once(move || drop(permit), move || gate.set_limit(2).unwrap());
         assert_eq!(world.counts(), (2, 0));
@@ -129,9 +138,11 @@ fn release_against_a_higher_limit() {
 fn release_over_a_lowered_limit_against_its_return() {
     each_interleaving(|| {
         let world = world(2);
-        let (first, second) = (world.admitted(), world.admitted());
+        let first = world.admitted();
+        let second = world.admitted();
         world.gate.set_limit(1).unwrap();
-        let (place, gate) = (world.queued(), world.gate.clone());
+        let place = world.queued();
+        let gate = world.gate.clone();
         at_once(move || drop(first), move || gate.set_limit(2).unwrap());
         assert_eq!(world.counts(), (2, 0));
         drop((second, is_served(place)));
@@ -143,17 +154,20 @@ fn release_over_a_lowered_limit_against_its_return() {
 fn release_against_enter() {
     each_interleaving(|| {
         let world = world(1);
-        let (permit, gate) = (world.admitted(), world.gate.clone());
+        let permit = world.admitted();
+        let gate = world.gate.clone();
         at_once(move || drop(permit), move || visits(&gate));
         assert_eq!(world.counts(), (0, 0));
     });
 }
 
 #[test]
-fn nobody_passes_who_comes_at_the_release() {
+fn no_arrival_overtakes_at_a_release() {
     each_interleaving(|| {
         let world = world(1);
-        let (permit, place, gate) = (world.admitted(), world.queued(), world.gate.clone());
+        let permit = world.admitted();
+        let place = world.queued();
+        let gate = world.gate.clone();
         let one = thread::spawn(move || gate.enter(Arrival::default(), START));
         drop(permit);
         let entry = one.join().unwrap();
@@ -164,10 +178,11 @@ fn nobody_passes_who_comes_at_the_release() {
 }
 
 #[test]
-fn what_one_did_who_ran_is_seen_by_the_next() {
+fn writes_under_a_permit_are_visible_to_the_next_one() {
     each_interleaving(|| {
         let world = world(1);
-        let (permit, gate) = (world.admitted(), world.gate.clone());
+        let permit = world.admitted();
+        let gate = world.gate.clone();
         let done = Arc::new(AtomicU32::new(0));
         let seen = Arc::clone(&done);
         at_once(
@@ -188,7 +203,7 @@ fn what_one_did_who_ran_is_seen_by_the_next() {
 }
 
 #[test]
-fn release_against_the_poll_of_who_waits() {
+fn release_against_the_poll_of_a_waiter() {
     each_interleaving(|| {
         let world = world(1);
         let (permit, Entry::Queued(place)) = (world.admitted(), world.enter(Arrival::default()))
@@ -201,7 +216,7 @@ fn release_against_the_poll_of_who_waits() {
 }
 
 #[test]
-fn one_who_enters_against_another() {
+fn enter_against_enter() {
     each_with_interruptions(4, || {
         let world = world(1);
         let [one, other] = [(); 2].map(|()| world.gate.clone());
@@ -211,7 +226,7 @@ fn one_who_enters_against_another() {
 }
 
 #[test]
-fn two_who_come_to_the_last_place() {
+fn two_arrivals_at_the_last_place() {
     each_interleaving(|| {
         let world = World::new(GateRules::new(1).queue(1).discipline(Discipline::Fifo));
         let permit = world.admitted();
@@ -229,7 +244,7 @@ fn two_who_come_to_the_last_place() {
 }
 
 #[test]
-fn two_releases_and_two_who_wait() {
+fn two_releases_and_two_waiters() {
     each_interleaving(|| {
         let world = world(2);
         let permits = [world.admitted(), world.admitted()];
@@ -246,7 +261,8 @@ fn two_releases_and_two_who_wait() {
 fn drain_against_release() {
     each_interleaving(|| {
         let world = world(1);
-        let (permit, gate) = (world.admitted(), world.gate.clone());
+        let permit = world.admitted();
+        let gate = world.gate.clone();
         at_once(move || drop(permit), move || block_on(gate.drain(DrainQueue::Serve)));
         assert_eq!(world.counts(), (0, 0));
     });
@@ -269,7 +285,9 @@ fn drain_against_enter() {
 fn drain_against_release_and_cancel() {
     each_with_interruptions(3, || {
         let world = world(1);
-        let (permit, place, gate) = (world.admitted(), world.queued(), world.gate.clone());
+        let permit = world.admitted();
+        let place = world.queued();
+        let gate = world.gate.clone();
         let idle = thread::spawn(move || block_on(gate.drain(DrainQueue::Serve)));
         at_once(move || drop(permit), move || drop(place));
         idle.join().unwrap();
@@ -295,7 +313,8 @@ fn grant_against_cancel_and_time_out() {
 fn release_against_a_lower_limit_and_enter() {
     each_with_interruptions(3, || {
         let world = world(2);
-        let (first, second) = (world.admitted(), world.admitted());
+        let first = world.admitted();
+        let second = world.admitted();
         let [one, other] = [(); 2].map(|()| world.gate.clone());
         let visitor = thread::spawn(move || visits(&one));
         at_once(move || drop(first), move || other.set_limit(1).unwrap());
@@ -306,7 +325,7 @@ fn release_against_a_lower_limit_and_enter() {
 }
 
 #[test]
-fn three_who_come_and_go() {
+fn three_arrivals_and_releases() {
     each_with_interruptions(2, || {
         let world = world(1);
         let [one, two, three] = [(); 3].map(|()| world.gate.clone());
@@ -322,7 +341,9 @@ fn eviction_against_release() {
     each_interleaving(|| {
         let discipline = Discipline::AdaptiveLifo { interval: ms(1) };
         let world = World::new(GateRules::new(1).queue(1).discipline(discipline));
-        let (permit, mut first, gate) = (world.admitted(), world.queued(), world.gate.clone());
+        let permit = world.admitted();
+        let mut first = world.queued();
+        let gate = world.gate.clone();
         at_once(
             move || drop(permit),
             move || {

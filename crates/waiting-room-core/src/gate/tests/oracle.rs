@@ -26,32 +26,32 @@ enum Step {
 
 proptest! {
     #[test]
-    fn first_come_first_served_is_as_in_the_model(rules in rules(Just(Discipline::Fifo)), steps in steps()) {
+    fn first_come_first_served_agrees_with_the_model(rules in rules(Just(Discipline::Fifo)), steps in steps()) {
         agrees(&rules, &steps)?;
     }
 
     #[test]
-    fn controlled_delay_is_as_in_the_model(rules in rules(controlled_delay()), steps in steps()) {
+    fn controlled_delay_agrees_with_the_model(rules in rules(controlled_delay()), steps in steps()) {
         agrees(&rules, &steps)?;
     }
 
     #[test]
-    fn adaptive_lifo_is_as_in_the_model(rules in rules(adaptive_lifo()), steps in steps()) {
+    fn adaptive_lifo_agrees_with_the_model(rules in rules(adaptive_lifo()), steps in steps()) {
         agrees(&rules, &steps)?;
     }
 
     #[test]
-    fn priority_is_as_in_the_model(rules in rules(priority()), steps in steps()) {
+    fn priority_agrees_with_the_model(rules in rules(priority()), steps in steps()) {
         agrees(&rules, &steps)?;
     }
 
     #[test]
-    fn fair_by_tenant_is_as_in_the_model(rules in rules(fair(Tenants::Each)), steps in steps()) {
+    fn fair_by_tenant_agrees_with_the_model(rules in rules(fair(Tenants::Each)), steps in steps()) {
         agrees(&rules, &steps)?;
     }
 
     #[test]
-    fn fair_by_lots_is_as_in_the_model(rules in rules(fair(Tenants::Shuffled)), steps in steps()) {
+    fn fair_by_lots_agrees_with_the_model(rules in rules(fair(Tenants::Shuffled)), steps in steps()) {
         agrees(&rules, &steps)?;
     }
 }
@@ -141,11 +141,13 @@ fn agrees(rules: &GateRules, steps: &[Step]) -> TestCaseResult {
 
 impl Both {
     fn step(&mut self, step: &Step) -> TestCaseResult {
-        let (permits, places) = (self.permits.len(), self.places.len());
+        let permits = self.permits.len();
+        let places = self.places.len();
         match step {
             Step::Enter { class, tenant, patience } => {
-                let deadline = patience.map(|it| self.world.gate.now() + it);
-                let (class, tenant) = (*class, *tenant);
+                let deadline = patience.map(|patience| self.world.gate.now() + patience);
+                let class = *class;
+                let tenant = *tenant;
                 return self.enter(Arrival { class, tenant, deadline, is_inside: false });
             }
             Step::Release(index) if permits > 0 => self.release(index.index(permits)),
@@ -174,7 +176,8 @@ impl Both {
     }
 
     fn enter(&mut self, arrival: Arrival) -> TestCaseResult {
-        let (entry, (name, verdict)) = (self.world.enter(arrival), self.model.enter(&arrival));
+        let entry = self.world.enter(arrival);
+        let (name, verdict) = self.model.enter(&arrival);
         match (entry, verdict) {
             (Entry::Admitted(permit), Verdict::Admitted(ran)) => {
                 prop_assert_eq!(permit.in_flight(), ran);
@@ -200,7 +203,9 @@ impl Both {
 
     fn poll(&mut self, index: usize) -> TestCaseResult {
         let (name, waiting) = &mut self.places[index];
-        let (name, wakes, told) = (*name, waiting.wakes(), waiting.poll());
+        let name = *name;
+        let wakes = waiting.wakes();
+        let told = waiting.poll();
         if told.is_none() {
             prop_assert!(self.model.is_waiting(name));
             prop_assert_eq!(wakes, 0);
@@ -240,7 +245,8 @@ impl Both {
     }
 
     fn counts_are_equal(&self) -> TestCaseResult {
-        let (snapshot, model) = (self.world.snapshot(), &self.model);
+        let snapshot = self.world.snapshot();
+        let model = &self.model;
         prop_assert_eq!(snapshot.in_flight as usize, model.running.len());
         prop_assert_eq!(snapshot.queued as usize, model.line.len());
         prop_assert_eq!(snapshot.limit.unwrap_or(u32::MAX), model.limit);

@@ -12,11 +12,11 @@ fn class(class: u8) -> Arrival {
 }
 
 fn waiting(world: &World, classes: &[u8]) -> Vec<(usize, Waiting)> {
-    classes.iter().map(|it| world.queued_as(class(*it))).enumerate().collect()
+    classes.iter().map(|number| world.queued_as(class(*number))).enumerate().collect()
 }
 
 #[test]
-fn the_lowest_number_goes_first_and_within_a_class_who_came_first() {
+fn the_lowest_number_goes_first_and_each_class_in_order_of_arrival() {
     let world = world(1, 9, &[0, 0, 0]);
     let permit = world.admitted();
     let waiting = waiting(&world, &[2, 1, 0, 2, 0, 1]);
@@ -24,7 +24,7 @@ fn the_lowest_number_goes_first_and_within_a_class_who_came_first() {
 }
 
 #[test]
-fn a_class_that_there_is_not_counts_as_the_last() {
+fn an_unknown_class_counts_as_the_last() {
     let world = world(1, 9, &[0, 0]);
     let permit = world.admitted_as(class(255));
     let waiting = waiting(&world, &[7, 1, 0, 255]);
@@ -32,7 +32,7 @@ fn a_class_that_there_is_not_counts_as_the_last() {
 }
 
 #[test]
-fn who_has_waited_for_a_time_of_aging_counts_as_one_class_lower() {
+fn each_aging_interval_promotes_a_waiter_by_one_class() {
     for (waited, expected) in [(ms(1_000), [1, 0]), (ms(2_000) - NANO, [1, 0]), (ms(2_000), [0, 1])]
     {
         let world = world(1, 9, &[0, 0]);
@@ -47,9 +47,10 @@ fn who_has_waited_for_a_time_of_aging_counts_as_one_class_lower() {
 }
 
 #[test]
-fn under_a_steady_stream_of_a_better_class_nobody_starves() {
+fn a_steady_stream_of_a_better_class_starves_no_waiter() {
     let world = world(1, 9, &[0, 0, 0]);
-    let (mut running, mut patient) = (world.admitted(), world.queued_as(class(2)));
+    let mut running = world.admitted();
+    let mut patient = world.queued_as(class(2));
     for second in 0..=3 {
         let mut better = world.queued();
         world.after(ms(1_000));
@@ -69,8 +70,10 @@ fn under_a_steady_stream_of_a_better_class_nobody_starves() {
 #[test]
 fn a_share_that_is_reserved_is_served_first() {
     let world = world(2, 9, &[0, 1]);
-    let (first, second) = (world.admitted(), world.admitted());
-    let (mut best, mut reserved) = (world.queued_as(class(0)), world.queued_as(class(1)));
+    let first = world.admitted();
+    let second = world.admitted();
+    let mut best = world.queued_as(class(0));
+    let mut reserved = world.queued_as(class(1));
     let mut more = world.queued_as(class(1));
     drop(first);
     // No request of class 1 is running, and one permit is reserved for class 1.
@@ -88,7 +91,7 @@ fn a_share_that_is_reserved_is_served_first() {
 }
 
 #[test]
-fn a_share_that_nobody_asks_for_is_lent() {
+fn an_unused_reserved_share_is_lent() {
     let world = world(2, 9, &[0, 2]);
     let permits = [world.admitted(), world.admitted()];
     let mut best = world.queued();
@@ -97,12 +100,14 @@ fn a_share_that_nobody_asks_for_is_lent() {
 }
 
 #[test]
-fn whoever_runs_counts_for_its_class_however_it_came_to_its_permit() {
+fn every_running_request_counts_for_its_class() {
     // A running request counts for its class whether it ran immediately or waited first. A request
     // no longer counts after its permit has been released.
     let world = world(2, 9, &[0, 1]);
-    let (own, other) = (world.admitted_as(class(1)), world.admitted());
-    let (mut best, mut second) = (world.queued(), world.queued_as(class(1)));
+    let own = world.admitted_as(class(1));
+    let other = world.admitted();
+    let mut best = world.queued();
+    let mut second = world.queued_as(class(1));
     drop(other);
     let best = best.permit();
     assert!(second.poll().is_none());
@@ -118,7 +123,7 @@ fn whoever_runs_counts_for_its_class_however_it_came_to_its_permit() {
 }
 
 #[test]
-fn when_it_is_full_the_newest_of_the_last_class_makes_room_for_a_better_one() {
+fn a_full_queue_evicts_the_newest_of_the_last_class_for_a_better_one() {
     let world = world(1, 4, &[0, 0, 0]);
     let permit = world.admitted();
     let mut waiting = waiting(&world, &[2, 2, 1, 1]);
@@ -154,7 +159,7 @@ fn a_crowd_of_a_better_class_does_not_keep_a_reserved_share_out_of_the_queue() {
 }
 
 #[test]
-fn a_reserved_share_is_not_shed_for_those_whom_it_goes_before() {
+fn a_reserved_share_is_not_shed_for_the_classes_behind_it() {
     let rules = GateRules::new(1).max_wait(ms(1_000)).queue(99);
     let discipline = Discipline::Priority { reserved: vec![0, 1], aging: ms(60_000) };
     let world = World::new(rules.discipline(discipline));

@@ -7,7 +7,7 @@ fn fifo(limit: u32, queue: u32) -> World {
 }
 
 #[test]
-fn exactly_as_many_run_and_wait_as_may_and_the_rest_are_refused() {
+fn requests_beyond_the_limit_and_the_queue_are_refused() {
     let world = fifo(3, 4);
     let permits = [(); 3].map(|()| world.admitted());
     assert_eq!(permits.each_ref().map(Permit::in_flight), [1, 2, 3]);
@@ -19,9 +19,11 @@ fn exactly_as_many_run_and_wait_as_may_and_the_rest_are_refused() {
 }
 
 #[test]
-fn a_place_that_is_free_again_is_free_for_one_more() {
+fn a_freed_place_is_free_for_one_more() {
     let world = fifo(1, 2);
-    let (permit, first, mut second) = (world.admitted(), world.queued(), world.queued());
+    let permit = world.admitted();
+    let first = world.queued();
+    let mut second = world.queued();
     assert_eq!(world.refused().because, RefusedBecause::Full);
     drop(first);
     let mut third = world.queued();
@@ -34,7 +36,7 @@ fn a_place_that_is_free_again_is_free_for_one_more() {
 }
 
 #[test]
-fn without_a_queue_nobody_waits() {
+fn without_a_queue_no_request_waits() {
     let world = fifo(1, 0);
     let permit = world.admitted();
     assert_eq!(world.refused().because, RefusedBecause::Full);
@@ -43,7 +45,7 @@ fn without_a_queue_nobody_waits() {
 }
 
 #[test]
-fn those_who_wait_are_served_in_the_order_in_which_they_came() {
+fn waiters_are_served_in_order_of_arrival() {
     let world = fifo(1, 9);
     let permit = world.admitted();
     let waiting = (0..9).map(|name| (name, world.queued())).collect();
@@ -51,9 +53,10 @@ fn those_who_wait_are_served_in_the_order_in_which_they_came() {
 }
 
 #[test]
-fn nobody_passes_those_who_wait() {
+fn no_arrival_overtakes_the_queue() {
     let world = fifo(1, 2);
-    let (permit, mut first) = (world.admitted(), world.queued());
+    let permit = world.admitted();
+    let mut first = world.queued();
     drop(permit);
     // The permit was granted to the first request, which has not been polled since.
     let mut second = world.queued();
@@ -65,9 +68,10 @@ fn nobody_passes_those_who_wait() {
 }
 
 #[test]
-fn a_permit_knows_how_long_it_was_waited_for_and_how_many_ran_then() {
+fn a_permit_knows_its_wait_and_the_number_of_running_requests() {
     let world = fifo(2, 2);
-    let (first, other) = (world.admitted(), world.admitted());
+    let first = world.admitted();
+    let other = world.admitted();
     assert_eq!((first.waited(), first.given_at(), first.in_flight()), (ms(0), START, 1));
     world.after(ms(10));
     let mut place = world.queued();
@@ -83,9 +87,10 @@ fn a_permit_knows_how_long_it_was_waited_for_and_how_many_ran_then() {
 }
 
 #[test]
-fn each_release_lets_in_exactly_one() {
+fn each_release_admits_exactly_one_waiter() {
     let world = fifo(2, 8);
-    let (first, second) = (world.admitted(), world.admitted());
+    let first = world.admitted();
+    let second = world.admitted();
     let mut waiting = [(); 4].map(|()| world.queued());
     let wakes = |waiting: &[Waiting; 4]| waiting.each_ref().map(Waiting::wakes);
     drop(first);

@@ -11,7 +11,7 @@ fn tenant(tenant: u64) -> Arrival {
 }
 
 fn waiting(world: &World, tenants: &[u64]) -> Vec<(usize, Waiting)> {
-    tenants.iter().map(|it| world.queued_as(tenant(*it))).enumerate().collect()
+    tenants.iter().map(|name| world.queued_as(tenant(*name))).enumerate().collect()
 }
 
 #[test]
@@ -23,20 +23,22 @@ fn tenants_take_turns_and_each_is_served_in_order() {
 }
 
 #[test]
-fn who_had_its_turn_and_comes_again_has_the_next_at_the_end_of_the_round() {
+fn a_served_tenant_that_returns_goes_to_the_end_of_the_round() {
     let world = world(9, Tenants::Each);
     let permit = world.admitted();
-    let (mut first, other) = (world.queued_as(tenant(7)), world.queued_as(tenant(3)));
+    let mut first = world.queued_as(tenant(7));
+    let other = world.queued_as(tenant(3));
     drop(permit);
     let permit = first.permit();
-    let (again, twice) = (world.queued_as(tenant(7)), world.queued_as(tenant(7)));
+    let again = world.queued_as(tenant(7));
+    let twice = world.queued_as(tenant(7));
     let later = world.queued_as(tenant(9));
     let waiting = vec![("other", other), ("again", again), ("twice", twice), ("later", later)];
     assert_eq!(order(permit, waiting), ["other", "again", "later", "twice"]);
 }
 
 #[test]
-fn who_leaves_has_no_turn_any_more_and_the_rest_of_its_tenant_keeps_its_own() {
+fn a_leaving_waiter_gives_up_its_turn_and_its_tenant_keeps_the_others() {
     let world = world(9, Tenants::Each);
     let permit = world.admitted();
     let mut waiting = waiting(&world, &[7, 3, 7, 9, 9]);
@@ -45,7 +47,7 @@ fn who_leaves_has_no_turn_any_more_and_the_rest_of_its_tenant_keeps_its_own() {
 }
 
 #[test]
-fn when_it_is_full_the_newest_of_the_tenant_with_the_most_makes_room() {
+fn a_full_queue_evicts_the_newest_of_the_tenant_with_the_most() {
     let world = world(4, Tenants::Each);
     let permit = world.admitted();
     let mut waiting = waiting(&world, &[7, 7, 7, 3]);
@@ -60,14 +62,15 @@ fn when_it_is_full_the_newest_of_the_tenant_with_the_most_makes_room() {
 }
 
 #[test]
-fn among_equals_nobody_makes_room() {
+fn among_equal_tenants_none_is_evicted() {
     let world = world(2, Tenants::Each);
-    let (_permit, _waiting) = (world.admitted(), waiting(&world, &[7, 3]));
+    let _permit = world.admitted();
+    let _waiting = waiting(&world, &[7, 3]);
     assert_eq!(world.refused_as(tenant(9)).because, RefusedBecause::Full);
 }
 
 #[test]
-fn shuffled_a_tenant_with_one_name_has_eight_turns_in_a_round_and_no_more() {
+fn shuffled_a_tenant_with_one_name_has_exactly_eight_turns_in_a_round() {
     let turns = (0..50).map(|elephant| {
         let world = world(999, Tenants::Shuffled);
         let permit = world.admitted();
@@ -87,7 +90,7 @@ fn shuffled_a_few_busy_tenants_do_not_stand_in_the_way_of_the_others() {
     let world = world(999, Tenants::Shuffled);
     let permit = world.admitted();
     let busy = (0..400).map(|name| world.queued_as(tenant(name % 4)));
-    let mut waiting: Vec<_> = busy.map(|it| (0, it)).collect();
+    let mut waiting: Vec<_> = busy.map(|place| (0, place)).collect();
     waiting.extend((10..30).map(|name| (name, world.queued_as(tenant(name)))));
     let served = order(permit, waiting);
     // The twenty requests of the other tenants are all served in the first round, together with one
@@ -107,7 +110,7 @@ fn shuffled_each_name_joins_the_shortest_of_its_lanes() {
 }
 
 #[test]
-fn a_tenant_whose_first_has_waited_in_vain_keeps_its_turn() {
+fn a_tenant_whose_first_waiter_expired_keeps_its_turn() {
     let world = world(9, Tenants::Each);
     let permit = world.admitted();
     let mut late = world.queued_as(tenant(7).deadline(START));

@@ -16,7 +16,8 @@ struct Meddler {
 
 impl Meddler {
     fn new(gate: &Gate, meddled: &Arc<WakeList>) -> Arc<Self> {
-        let (gate, meddled) = (gate.clone(), Arc::clone(meddled));
+        let gate = gate.clone();
+        let meddled = Arc::clone(meddled);
         Arc::new(Self { gate, permit: Mutex::default(), meddled })
     }
 
@@ -64,9 +65,11 @@ fn meddling(world: &World, meddled: &Arc<WakeList>) -> Acquire {
 }
 
 #[test]
-fn a_waker_may_do_anything_when_a_permit_is_given() {
-    let (world, meddled) = (world(), Arc::default());
-    let (permit, place) = (world.admitted(), meddling(&world, &meddled));
+fn a_waker_may_do_anything_when_a_permit_is_granted() {
+    let world = world();
+    let meddled = Arc::default();
+    let permit = world.admitted();
+    let place = meddling(&world, &meddled);
     drop(permit);
     assert_eq!(meddled.count(), 2, "the waker was woken and dropped");
     drop(place);
@@ -74,10 +77,12 @@ fn a_waker_may_do_anything_when_a_permit_is_given() {
 }
 
 #[test]
-fn a_waker_may_give_back_a_permit_when_it_is_woken() {
-    let (world, meddled) = (world(), Arc::default());
+fn a_waker_may_return_a_permit_when_it_is_woken() {
+    let world = world();
+    let meddled = Arc::default();
     world.gate.set_limit(2).unwrap();
-    let (first, second) = (world.admitted(), world.admitted());
+    let first = world.admitted();
+    let second = world.admitted();
     world.gate.set_limit(2).unwrap();
     let meddler = Meddler::new(&world.gate, &meddled);
     *meddler.permit.lock().unwrap() = Some(second);
@@ -90,9 +95,11 @@ fn a_waker_may_give_back_a_permit_when_it_is_woken() {
 }
 
 #[test]
-fn a_waker_may_do_anything_when_somebody_is_evicted() {
-    let (world, meddled) = (world(), Arc::default());
-    let (_permit, place) = (world.admitted(), meddling(&world, &meddled));
+fn a_waker_may_do_anything_when_a_waiter_is_evicted() {
+    let world = world();
+    let meddled = Arc::default();
+    let _permit = world.admitted();
+    let place = meddling(&world, &meddled);
     let _others = [(); 4].map(|()| world.enter(Arrival::default()));
     assert_eq!(meddled.count(), 2);
     drop(place);
@@ -100,7 +107,8 @@ fn a_waker_may_do_anything_when_somebody_is_evicted() {
 
 #[test]
 fn a_waker_may_do_anything_when_the_gate_is_drained() {
-    let (world, meddled) = (world(), Arc::default());
+    let world = world();
+    let meddled = Arc::default();
     let permit = world.admitted();
     let places = [meddling(&world, &meddled), meddling(&world, &meddled)];
     let mut idle = world.gate.drain(DrainQueue::Refuse);
@@ -117,8 +125,10 @@ fn a_waker_may_do_anything_when_the_gate_is_drained() {
 
 #[test]
 fn a_waker_may_do_anything_when_it_is_replaced_or_dropped() {
-    let (world, meddled) = (world(), Arc::default());
-    let (permit, mut place) = (world.admitted(), meddling(&world, &meddled));
+    let world = world();
+    let meddled = Arc::default();
+    let permit = world.admitted();
+    let mut place = meddling(&world, &meddled);
     assert!(poll(&mut place, &Meddler::new(&world.gate, &meddled)).is_pending());
     assert_eq!(meddled.count(), 1);
     drop(place);
@@ -140,7 +150,8 @@ fn a_waker_may_do_anything_when_it_is_replaced_or_dropped() {
 #[test]
 fn the_last_waker_is_the_one_that_is_woken() {
     let world = world();
-    let (permit, mut place) = (world.admitted(), world.queued());
+    let permit = world.admitted();
+    let mut place = world.queued();
     let last = Arc::<WakeList>::default();
     assert!(poll(&mut place.place, &last).is_pending());
     drop(permit);
@@ -148,7 +159,7 @@ fn the_last_waker_is_the_one_that_is_woken() {
 }
 
 #[test]
-fn whoever_has_its_permit_before_it_is_polled_finds_it() {
+fn a_permit_granted_before_the_first_poll_is_found() {
     let world = world();
     let (permit, Entry::Queued(mut place)) = (world.admitted(), world.enter(Arrival::default()))
     else {
@@ -177,9 +188,11 @@ fn panicking(world: &World) -> Acquire {
 }
 
 #[test]
-fn a_waker_that_panics_costs_who_takes_its_place_no_permit() {
+fn a_panicking_waker_costs_its_successor_no_permit() {
     let world = world();
-    let (permit, evicted, other) = (world.admitted(), panicking(&world), world.queued());
+    let permit = world.admitted();
+    let evicted = panicking(&world);
+    let other = world.queued();
     drop(catch_unwind(AssertUnwindSafe(|| world.enter(Arrival::default()))));
     drop((evicted, other));
     assert_eq!(world.counts(), (1, 0));
@@ -188,9 +201,11 @@ fn a_waker_that_panics_costs_who_takes_its_place_no_permit() {
 }
 
 #[test]
-fn a_waker_that_panics_keeps_nobody_else_from_being_woken() {
+fn a_panicking_waker_does_not_keep_others_from_being_woken() {
     let world = world();
-    let (permit, first, mut second) = (world.admitted(), panicking(&world), world.queued());
+    let permit = world.admitted();
+    let first = panicking(&world);
+    let mut second = world.queued();
     drop(catch_unwind(AssertUnwindSafe(|| world.gate.set_limit(3))));
     assert_eq!(second.wakes(), 1);
     drop((permit, first, second.permit()));
@@ -198,9 +213,10 @@ fn a_waker_that_panics_keeps_nobody_else_from_being_woken() {
 }
 
 #[test]
-fn who_leaves_is_not_struck_by_a_waker_that_panics() {
+fn a_leaving_waiter_is_not_hit_by_a_panicking_waker() {
     let world = world();
-    let (permit, place) = (world.admitted(), panicking(&world));
+    let permit = world.admitted();
+    let place = panicking(&world);
     drop(permit);
     drop(place);
     assert_eq!(world.counts(), (0, 0));

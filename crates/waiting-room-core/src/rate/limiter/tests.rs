@@ -40,7 +40,7 @@ fn each_algorithm_keeps_its_keys_apart_and_to_their_quota() {
 }
 
 #[test]
-fn a_charge_is_settled_as_often_as_one_likes_and_counts_once() {
+fn a_charge_that_is_settled_repeatedly_counts_once() {
     for algorithm in ALL {
         let limiter = Limiter::new(algorithm, &[Quota::per_minute(10)], 100).unwrap();
         let ann = key("ann");
@@ -56,7 +56,7 @@ fn a_charge_is_settled_as_often_as_one_likes_and_counts_once() {
 }
 
 #[test]
-fn what_is_given_back_in_parts_is_no_more_than_time_has_left() {
+fn partial_refunds_return_no_more_than_is_still_charged() {
     let limiter = Limiter::new(Algorithm::Gcra, &[Quota::per_second(10)], 100).unwrap();
     let ann = key("ann");
     let (_, mut charge) = limiter.charge(ann, 0, 10, NOW).unwrap();
@@ -95,7 +95,7 @@ fn a_table_has_at_least_one_key_and_not_too_many() {
 }
 
 #[test]
-fn what_all_keys_can_take_together_is_bounded_by_name() {
+fn the_memory_of_all_keys_is_bounded_by_a_named_limit() {
     let log = |limit, keys| Limiter::validate(LOG, &[Quota::per_hour(limit)], keys);
     let error = log(1_000_000, 65_536).unwrap_err();
     assert_eq!(
@@ -117,7 +117,7 @@ fn what_all_keys_can_take_together_is_bounded_by_name() {
 }
 
 #[test]
-fn a_quota_that_cannot_be_kept_is_refused_with_its_field() {
+fn an_impossible_quota_is_refused_with_its_field() {
     let day = Duration::from_secs(86_400);
     for (algorithm, quota, message) in [
         (
@@ -161,7 +161,7 @@ fn after(secs: u64) -> Timestamp {
 }
 
 #[test]
-fn tiers_with_other_windows_keep_out_of_each_others_states() {
+fn tiers_with_different_windows_have_separate_states() {
     let ann = key("ann");
     let tiers = [Quota::per_second(10), Quota::per_hour(1_000)];
     let log = Limiter::new(LOG, &tiers, 100).unwrap();
@@ -183,7 +183,7 @@ fn tiers_with_other_windows_keep_out_of_each_others_states() {
 }
 
 #[test]
-fn a_charge_under_quotas_that_were_changed_means_no_more_than_it_did() {
+fn a_charge_from_before_a_change_of_quotas_grants_no_more_than_it_did() {
     let ann = key("ann");
     let log = Limiter::new(LOG, &[Quota::per_minute(5)], 100).unwrap();
     let (_, mut charge) = log.charge(ann, 0, 1, NOW).unwrap();
@@ -200,7 +200,7 @@ fn a_charge_under_quotas_that_were_changed_means_no_more_than_it_did() {
 }
 
 #[test]
-fn quotas_may_change_under_traffic_and_keep_nobody_out_for_longer_than_they_can() {
+fn changing_quotas_under_traffic_extends_no_wait_beyond_the_quota() {
     for algorithm in ALL {
         let limiter = Limiter::new(algorithm, &[Quota::per_day(20)], 1_000).unwrap();
         let keys: Vec<_> = (0..200).map(|number: u64| key(&number.to_string())).collect();
@@ -226,7 +226,7 @@ fn quotas_may_change_under_traffic_and_keep_nobody_out_for_longer_than_they_can(
 }
 
 #[test]
-fn newcomers_after_a_flood_begin_with_no_more_than_changed_quotas_can_mean() {
+fn newcomers_after_a_flood_inherit_no_more_than_the_changed_quota() {
     let limiter = Limiter::new(Algorithm::Gcra, &[Quota::per_day(1)], 1).unwrap();
     for number in 0..40_u64 {
         let flooding = key(&number.to_string());
@@ -237,7 +237,7 @@ fn newcomers_after_a_flood_begin_with_no_more_than_changed_quotas_can_mean() {
 }
 
 #[test]
-fn who_is_used_up_makes_room_after_those_who_are_replenished_sooner() {
+fn exhausted_keys_are_displaced_after_keys_that_replenish_sooner() {
     for algorithm in [Algorithm::FixedWindow(Alignment::FirstHit), LOG] {
         let limiter = Limiter::new(algorithm, &[Quota::per_minute(2)], 8).unwrap();
         let offender = key("offender");
@@ -252,7 +252,7 @@ fn who_is_used_up_makes_room_after_those_who_are_replenished_sooner() {
 }
 
 #[test]
-fn to_forgive_a_stranger_forgives_nobody() {
+fn forgiving_an_unknown_key_forgives_no_other() {
     for algorithm in ALL {
         let limiter = Limiter::new(algorithm, &[Quota::per_minute(2)], 8).unwrap();
         let keys: Vec<_> = (0..16).map(|number: u64| key(&number.to_string())).collect();
@@ -278,7 +278,7 @@ fn flooded(algorithm: Algorithm, keys: usize) -> Limiter {
 }
 
 #[test]
-fn a_look_at_a_newcomer_in_a_full_table_sees_what_its_charge_will_see() {
+fn peeking_at_a_newcomer_of_a_full_table_agrees_with_its_charge() {
     for algorithm in ALL {
         for (network, expected) in [("flood", false), ("other", true)] {
             let limiter = flooded(algorithm, 8);
@@ -291,7 +291,7 @@ fn a_look_at_a_newcomer_in_a_full_table_sees_what_its_charge_will_see() {
 }
 
 #[test]
-fn newcomers_of_other_networks_do_not_pay_for_a_flood_and_its_own_do() {
+fn only_newcomers_of_the_same_network_pay_for_a_flood() {
     for algorithm in ALL {
         let limiter = flooded(algorithm, 1_024);
         let refused = |networks: &dyn Fn(u64) -> String| {
@@ -307,7 +307,7 @@ fn newcomers_of_other_networks_do_not_pay_for_a_flood_and_its_own_do() {
 }
 
 #[test]
-fn keys_in_use_that_lose_their_places_are_counted_and_idle_ones_are_not() {
+fn displaced_keys_are_counted_if_they_are_in_use() {
     for algorithm in ALL {
         let limiter = Limiter::new(algorithm, &[Quota::per_second(2)], 8).unwrap();
         let each_later = |number: u64| NOW + Duration::from_secs(10 * number);
@@ -322,7 +322,7 @@ fn keys_in_use_that_lose_their_places_are_counted_and_idle_ones_are_not() {
 proptest! {
     /// For any sequence of keys, no key is allowed more than if it had never lost its place.
     #[test]
-    fn no_key_is_forgiven_for_losing_its_place(
+    fn no_key_is_forgiven_by_being_displaced(
         steps in prop::collection::vec((0u64..60, 0u64..20, 1u64..4), 1..300),
     ) {
         allows_no_more(Gcra::new, Algorithm::Gcra, &steps)?;
@@ -341,8 +341,10 @@ fn allows_no_more<M: Meter>(
     steps: &[(u64, u64, u64)],
 ) -> TestCaseResult {
     let quota = Quota::per_minute(6);
-    let (meter, mut own) = (meter(&quota), HashMap::<u64, M::State>::new());
-    let (limiter, mut now) = (Limiter::new(algorithm, &[quota], 4).unwrap(), NOW);
+    let meter = meter(&quota);
+    let mut own = HashMap::<u64, M::State>::new();
+    let limiter = Limiter::new(algorithm, &[quota], 4).unwrap();
+    let mut now = NOW;
     for &(who, pause, cost) in steps {
         now = now + Duration::from_secs(pause / 10);
         if limiter.charge(key_of(who, &format!("{}", who % 5)), 0, cost, now).is_ok() {
@@ -354,7 +356,7 @@ fn allows_no_more<M: Meter>(
 }
 
 #[test]
-fn what_costs_nothing_takes_no_place() {
+fn a_cost_of_zero_takes_no_place() {
     for algorithm in ALL {
         let limiter = Limiter::new(algorithm, &[Quota::per_minute(2)], 1).unwrap();
         assert!(limiter.charge(key("ann"), 0, 0, NOW).is_ok());

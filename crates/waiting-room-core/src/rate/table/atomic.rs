@@ -192,7 +192,8 @@ impl AtomicTable {
             // The ordering on success is SeqCst, so that this change and those of `update_all` are
             // in the same total order as the counter of meter changes (see
             // `AtomicMemory::by_meter`).
-            let (success, failure) = (Ordering::SeqCst, Ordering::Relaxed);
+            let success = Ordering::SeqCst;
+            let failure = Ordering::Relaxed;
             match place.word.compare_exchange_weak(word, next, success, failure) {
                 Ok(_) => return Some(given),
                 Err(newer) => word = newer,
@@ -299,7 +300,8 @@ impl AtomicTable {
             Seat::Own(place) => return Ok(Placed::Before(place)),
             Seat::Least(group, index) => (group, index),
         };
-        let (place, network) = (&group.places[index], &group.networks[index]);
+        let place = &group.places[index];
+        let network = &group.networks[index];
         // The starting number is read under the lock, after any earlier handover in these groups,
         // so it includes what this key had used when it last lost a place.
         let mut number = self.start(key);
@@ -378,7 +380,8 @@ impl Group {
     /// The keys are read under the lock, but the numbers may change while they are compared. At
     /// worst, a key that is not the least used loses its place, which does no harm.
     fn seat(groups: [&Self; 2], key: KeyHash) -> Seat<'_> {
-        let (mut least, mut seat) = (u64::MAX, (groups[0], 0));
+        let mut least = u64::MAX;
+        let mut seat = (groups[0], 0);
         for group in groups {
             for (index, place) in group.places.iter().enumerate() {
                 let holder = place.key.load(Ordering::Relaxed);
@@ -449,7 +452,8 @@ impl Cell {
             // would have to happen before the take, because the addition releases and the take
             // acquires. The addition would then also happen before the new key is written, which is
             // impossible, because the charging thread reads the new key before the addition.
-            let (success, failure) = (Ordering::SeqCst, Ordering::Acquire);
+            let success = Ordering::SeqCst;
+            let failure = Ordering::Acquire;
             match self.word.compare_exchange_weak(word, next, success, failure) {
                 Ok(_) => break given,
                 Err(newer) => word = newer,

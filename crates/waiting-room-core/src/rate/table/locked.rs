@@ -186,7 +186,8 @@ impl<M: Meter> LockedTable<M> {
     /// Locks the shard of a key, and converts its states to the current meter.
     fn shard(&self, key: KeyHash) -> MutexGuard<'_, Shard<M>> {
         let mut guard = self.lock(key);
-        let (shard, by) = (&mut *guard, self.in_force.load());
+        let shard = &mut *guard;
+        let by = self.in_force.load();
         if !Arc::ptr_eq(&shard.by, &by) {
             for (_, state) in &mut shard.states {
                 by.meter.take_over(state, &shard.by.meter, by.since);
@@ -298,8 +299,9 @@ mod tests {
     }
 
     #[test]
-    fn as_many_keys_as_it_was_made_for_are_kept_apart() {
-        let (shards, hasher) = (shards(10_000), KeyHasher::new([3, 1, 4, 1]));
+    fn every_key_up_to_the_capacity_has_a_state_of_its_own() {
+        let shards = shards(10_000);
+        let hasher = KeyHasher::new([3, 1, 4, 1]);
         let keys: Vec<_> = (0..10_000).map(|key: u64| hasher.hash(&key)).collect();
         keys.iter().for_each(|&key| _ = spend(&shards, key, 7, NOW));
         let shared = keys.iter().filter(|&&key| left(&shards, key, NOW) != 93).count();
@@ -307,12 +309,14 @@ mod tests {
     }
 
     #[test]
-    fn the_key_that_is_replenished_first_makes_room_and_leaves_what_it_had_used_to_its_network() {
-        let (shards, hasher) = (shards(8), KeyHasher::new([3, 1, 4, 1]));
+    fn the_key_that_replenishes_first_is_displaced_into_its_network() {
+        let shards = shards(8);
+        let hasher = KeyHasher::new([3, 1, 4, 1]);
         let of = |key: u64, network: &str| hasher.hash(&key).of_network(hasher.hash(network));
         (0..16).for_each(|key| _ = spend(&shards, of(key, "one"), 10 + key, after(key)));
         assert_eq!(shards.displaced(), 0);
-        let (newcomer, neighbour) = (of(16, "other"), of(17, "one"));
+        let newcomer = of(16, "other");
+        let neighbour = of(17, "one");
         assert_eq!(left(&shards, newcomer, after(16)), 100);
         assert_eq!(spend(&shards, newcomer, 1, after(16)), 99);
         let knows = |key| shards.update_known(of(key, "one"), |_, _| ()).is_some();
@@ -326,8 +330,9 @@ mod tests {
     }
 
     #[test]
-    fn who_has_nothing_left_makes_room_last() {
-        let (shards, hasher) = (shards(8), KeyHasher::new([3, 1, 4, 1]));
+    fn an_exhausted_key_is_displaced_last() {
+        let shards = shards(8);
+        let hasher = KeyHasher::new([3, 1, 4, 1]);
         let offender = hasher.hash("offender");
         spend(&shards, offender, 100, NOW);
         (0..15_u64).for_each(|key| _ = spend(&shards, hasher.hash(&key), 1, after(10)));
@@ -336,8 +341,9 @@ mod tests {
     }
 
     #[test]
-    fn who_has_used_nothing_gets_no_place_and_keeps_none() {
-        let (shards, hasher) = (shards(8), KeyHasher::new([3, 1, 4, 1]));
+    fn an_unused_key_gets_and_keeps_no_place() {
+        let shards = shards(8);
+        let hasher = KeyHasher::new([3, 1, 4, 1]);
         spend(&shards, hasher.hash("ann"), 0, NOW);
         assert_eq!(shards.len(), 0);
         spend(&shards, hasher.hash("bob"), 1, NOW);
@@ -347,7 +353,8 @@ mod tests {
 
     #[test]
     fn another_meter_takes_the_states_over() {
-        let (shards, ann) = (shards(8), KeyHasher::new([3, 1, 4, 1]).hash("ann"));
+        let shards = shards(8);
+        let ann = KeyHasher::new([3, 1, 4, 1]).hash("ann");
         spend(&shards, ann, 60, NOW);
         let other = FixedWindow::new(&Quota::per_minute(70), Alignment::FirstHit);
         shards.change_meter(other, NOW);

@@ -4,7 +4,9 @@ use super::*;
 
 /// The times of all units of cost that a meter allows for these requests.
 fn passed<M: Meter>(meter: &M, steps: &[Step], start: Timestamp) -> Vec<u64> {
-    let (mut state, mut now, mut times) = (M::State::default(), start, Vec::new());
+    let mut state = M::State::default();
+    let mut now = start;
+    let mut times = Vec::new();
     for step in steps {
         now = now + step.gap;
         if let Ok((_, charge)) = meter.check(&mut state, step.cost, now) {
@@ -16,8 +18,9 @@ fn passed<M: Meter>(meter: &M, steps: &[Step], start: Timestamp) -> Vec<u64> {
 
 /// The times of `units` units of cost, spent one by one, each as early as the meter allows.
 fn greedy<M: Meter>(meter: &M, units: usize) -> Vec<u64> {
-    let (mut state, mut now, mut times) =
-        (M::State::default(), Timestamp::from_secs(100), Vec::new());
+    let mut state = M::State::default();
+    let mut now = Timestamp::from_secs(100);
+    let mut times = Vec::new();
     while times.len() < units {
         now = now + meter.wait(&state, 1, now).unwrap();
         assert!(meter.check(&mut state, 1, now).is_ok());
@@ -34,7 +37,7 @@ fn most_within(times: &[u64], span: u64) -> usize {
 
 proptest! {
     #[test]
-    fn a_sliding_log_never_lets_more_than_the_limit_through_in_any_window(
+    fn a_sliding_log_never_exceeds_the_limit_in_any_window(
         (quota, steps) in traffic(quotas()),
         start in starts(),
     ) {
@@ -56,7 +59,9 @@ proptest! {
             quota.window_nanos() / tick < 1 << 31
         });
         let late = 2 * (tick.unwrap() - 1);
-        let (mut state, mut now, mut times) = (TickLog::default(), start, Vec::new());
+        let mut state = TickLog::default();
+        let mut now = start;
+        let mut times = Vec::new();
         for step in &steps {
             now = now + step.gap;
             let window = quota.window_nanos() + late;
@@ -76,7 +81,7 @@ proptest! {
     }
 
     #[test]
-    fn v38_a_leaky_bucket_never_lets_more_than_twice_its_capacity_through(
+    fn v38_a_leaky_bucket_never_exceeds_twice_its_capacity(
         (quota, steps) in traffic(whole_quotas()),
         start in starts(),
     ) {
@@ -91,7 +96,8 @@ proptest! {
         (quota, steps) in traffic(whole_quotas()),
         start in starts(),
     ) {
-        let (capacity, window) = (quota.limit(), quota.window());
+        let capacity = quota.limit();
+        let window = quota.window();
         let times = passed(&Gcra::new(&Quota::new(capacity, window)), &steps, start);
         prop_assert!(most_within(&times, quota.window_nanos()) as u64 <= 3 * capacity);
     }
@@ -112,7 +118,7 @@ fn allows_its_limit<M: Meter>(meter: &M, start: Timestamp) -> TestCaseResult {
 /// bucket in T, is 2C. This is the exact maximum for a closed window. For a half-open window, the
 /// maximum is 2C − 1.
 #[test]
-fn v38_a_client_who_takes_all_it_can_gets_twice_the_capacity_and_no_more() {
+fn v38_a_greedy_client_gets_exactly_twice_the_capacity() {
     for capacity in 1..=12 {
         let quota = Quota::new(capacity, Duration::from_nanos(720_720 * 10));
         let units = 5 * usize::try_from(capacity).unwrap();
@@ -127,9 +133,10 @@ fn v38_a_client_who_takes_all_it_can_gets_twice_the_capacity_and_no_more() {
 /// The client gets exactly twice the limit because the estimate is rounded down, as in V34. Without
 /// rounding, the client would get one less.
 #[test]
-fn who_knows_the_boundary_gets_twice_the_limit_from_a_sliding_counter() {
+fn knowing_the_boundary_gains_twice_the_limit_of_a_sliding_counter() {
     let counter = SlidingCounter::new(&Quota::per_minute(100));
-    let (mut state, mut times) = (SlidingCounterState::default(), Vec::new());
+    let mut state = SlidingCounterState::default();
+    let mut times = Vec::new();
     let mut now = Timestamp::from_secs(60).before(NANO);
     while now < Timestamp::from_secs(120) {
         assert!(counter.check(&mut state, 1, now).is_ok());
@@ -144,7 +151,8 @@ fn a_bucket_holds_no_more_after_a_pause_than_it_ever_did() {
     let quota = Quota::per_second(1).burst(10);
     for pause in [8, 10, 11, 1_000_000] {
         let bucket = TokenBucket::new(&quota);
-        let (mut state, start) = (0, Timestamp::from_secs(100));
+        let mut state = 0;
+        let start = Timestamp::from_secs(100);
         bucket.spend(&mut state, 1, start);
         let now = start + Duration::from_secs(pause);
         assert_eq!(bucket.remaining(&state, now), 10);

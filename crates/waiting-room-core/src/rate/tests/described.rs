@@ -17,7 +17,8 @@ fn a_limiter_describes_a_check_as_its_meter_does() {
 
 fn describes_as<M: Meter>(meter: &M, algorithm: Algorithm, quota: Quota) {
     let limiter = Limiter::new(algorithm, &[quota], 10).unwrap();
-    let (key, mut state) = (KeyHasher::new([3, 1, 4, 1]).hash("ann"), M::State::default());
+    let key = KeyHasher::new([3, 1, 4, 1]).hash("ann");
+    let mut state = M::State::default();
     let mut now = Timestamp::from_secs(1_000);
     for cost in [1, 2, 1, 0, 3, 4, 1] {
         let said = limiter.charge(key, 0, cost, now).map(|(decision, _)| decision);

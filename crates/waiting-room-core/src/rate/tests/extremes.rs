@@ -100,7 +100,7 @@ proptest! {
     }
 
     #[test]
-    fn a_limit_of_nothing_refuses_everything_for_ever(
+    fn a_limit_of_zero_refuses_every_request_forever(
         window in windows(),
         cost in 1..=u64::MAX,
         now in times(),
@@ -111,7 +111,8 @@ proptest! {
 }
 
 fn stays_in_range<M: Meter>(meter: &M, deeds: &[Deed]) -> TestCaseResult {
-    let (mut state, mut charge) = (M::State::default(), None);
+    let mut state = M::State::default();
+    let mut charge = None;
     for &Deed { verb, cost, now } in deeds {
         match verb {
             Verb::Check => match meter.check(&mut state, cost, now) {

@@ -4,7 +4,7 @@ use super::*;
 
 proptest! {
     #[test]
-    fn waiting_exactly_as_told_is_enough_and_a_nanosecond_less_is_not(
+    fn waiting_the_stated_time_suffices_and_a_nanosecond_less_does_not(
         (quota, steps) in traffic(quotas()),
         start in starts(),
     ) {
@@ -20,7 +20,7 @@ proptest! {
     }
 
     #[test]
-    fn a_fresh_key_means_the_same_as_one_idle_for_long(
+    fn a_fresh_key_equals_one_that_was_idle_for_long(
         (quota, steps) in traffic(quotas()),
         start in starts(),
     ) {
@@ -28,7 +28,7 @@ proptest! {
     }
 
     #[test]
-    fn a_cost_of_nothing_is_allowed_and_changes_nothing(
+    fn a_cost_of_zero_is_allowed_and_changes_nothing(
         (quota, steps) in traffic(quotas()),
         start in starts(),
     ) {
@@ -37,7 +37,8 @@ proptest! {
 }
 
 fn is_honest<M: Meter>(meter: &M, steps: &[Step], start: Timestamp) -> TestCaseResult {
-    let (mut state, mut now) = (M::State::default(), start);
+    let mut state = M::State::default();
+    let mut now = start;
     for step in steps {
         now = now + step.gap;
         let promised = meter.look(&state, step.cost, now);
@@ -53,7 +54,8 @@ fn is_honest<M: Meter>(meter: &M, steps: &[Step], start: Timestamp) -> TestCaseR
 }
 
 fn is_honest_after_a_jump<M: Meter>(meter: &M, steps: &[Step], back: u64) -> TestCaseResult {
-    let (mut state, mut now) = (M::State::default(), Timestamp::from_secs(100_000));
+    let mut state = M::State::default();
+    let mut now = Timestamp::from_secs(100_000);
     for step in steps {
         now = now + step.gap;
         let _ = meter.check(&mut state, step.cost, now);
@@ -107,7 +109,8 @@ fn forgets_what_is_long_ago<M: Meter>(
     steps: &[Step],
     start: Timestamp,
 ) -> TestCaseResult {
-    let (mut state, mut now) = (M::State::default(), start);
+    let mut state = M::State::default();
+    let mut now = start;
     for step in steps {
         now = now + step.gap;
         let _ = meter.check(&mut state, step.cost, now);
@@ -126,7 +129,8 @@ fn forgets_what_is_long_ago<M: Meter>(
 }
 
 fn looks_for_nothing<M: Meter>(meter: &M, steps: &[Step], start: Timestamp) -> TestCaseResult {
-    let (mut state, mut now) = (M::State::default(), start);
+    let mut state = M::State::default();
+    let mut now = start;
     let mut looked_at = M::State::default();
     for step in steps {
         now = now + step.gap;

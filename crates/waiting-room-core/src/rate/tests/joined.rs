@@ -21,7 +21,8 @@ fn allows_no_more_than_either<M: Meter>(
     others: &[u64],
     start: Timestamp,
 ) -> TestCaseResult {
-    let (mut one, mut other) = (M::State::default(), M::State::default());
+    let mut one = M::State::default();
+    let mut other = M::State::default();
     let (before, after) = steps.split_at(steps.len() / 2);
     let mut now = start;
     for (step, &cost) in before.iter().zip(others) {

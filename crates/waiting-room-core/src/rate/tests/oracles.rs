@@ -50,7 +50,7 @@ proptest! {
     }
 
     #[test]
-    fn a_fixed_window_counts_what_has_the_same_number(
+    fn a_fixed_window_counts_the_events_of_its_number(
         (quota, steps) in traffic(quotas()),
         start in starts(),
     ) {
@@ -100,7 +100,8 @@ fn agrees<M: Meter>(
     steps: &[Step],
     start: Timestamp,
 ) -> TestCaseResult {
-    let (mut state, mut now) = (M::State::default(), start);
+    let mut state = M::State::default();
+    let mut now = start;
     for step in steps {
         now = now + step.gap;
         let nanos = now.as_nanos();

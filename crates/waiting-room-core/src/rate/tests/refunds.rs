@@ -5,7 +5,7 @@ use super::*;
 
 proptest! {
     #[test]
-    fn what_is_given_back_at_once_leaves_no_trace(
+    fn an_immediate_refund_leaves_no_trace(
         (quota, steps) in traffic(quotas()),
         start in starts(),
         extra in 1u64..=4,
@@ -14,7 +14,7 @@ proptest! {
     }
 
     #[test]
-    fn after_a_refund_never_more_is_allowed_than_without_the_charge(
+    fn a_refund_never_allows_more_than_no_charge_at_all(
         (quota, steps) in traffic(quotas()),
         start in starts(),
         charged in any::<prop::sample::Index>(),
@@ -37,9 +37,10 @@ proptest! {
 }
 
 #[test]
-fn a_window_from_the_first_hit_is_given_back_as_far_as_it_was_used() {
+fn a_window_from_the_first_hit_is_refunded_as_far_as_it_was_used() {
     let meter = FixedWindow::new(&Quota::per_minute(5), Alignment::FirstHit);
-    let (mut state, start) = (FixedWindowState::default(), Timestamp::from_secs(100));
+    let mut state = FixedWindowState::default();
+    let start = Timestamp::from_secs(100);
     let at = |secs| start + Duration::from_secs(secs);
     let first = meter.spend(&mut state, 2, start);
     meter.spend(&mut state, 2, at(10));
@@ -62,9 +63,10 @@ fn a_window_from_the_first_hit_is_given_back_as_far_as_it_was_used() {
 }
 
 #[test]
-fn only_the_last_in_the_queue_gets_a_place_back() {
+fn only_the_last_departure_of_a_queue_is_refunded() {
     let queue = LeakyQueue::new(&Quota::per_minute(60).burst(4));
-    let (mut state, now) = (0, Timestamp::from_secs(100));
+    let mut state = 0;
+    let now = Timestamp::from_secs(100);
     let first = queue.spend(&mut state, 1, now);
     let second = queue.spend(&mut state, 2, now);
     queue.refund(&mut state, &first, 1, now);
@@ -89,7 +91,8 @@ fn leaves_no_trace<M: Meter>(
     start: Timestamp,
     extra: u64,
 ) -> TestCaseResult {
-    let (mut state, mut now) = (M::State::default(), start);
+    let mut state = M::State::default();
+    let mut now = start;
     let mut without = M::State::default();
     for step in steps {
         now = now + step.gap;
@@ -110,8 +113,10 @@ fn leaves_no_trace<M: Meter>(
 /// charge is spent in both runs. If the cost were refused without the charge, the refund would have
 /// returned too much.
 fn never_gains<M: Meter>(meter: &M, story: &Story<'_>) -> TestCaseResult {
-    let (mut without, mut with) = (M::State::default(), M::State::default());
-    let (mut now, mut charge) = (story.start, None);
+    let mut without = M::State::default();
+    let mut with = M::State::default();
+    let mut now = story.start;
+    let mut charge = None;
     for (index, step) in story.steps.iter().enumerate() {
         now = now + step.gap;
         if index == story.charged {

@@ -5,7 +5,8 @@ use super::*;
 /// Calls `law(&from, &to, …)` for each algorithm, with one meter for each of the two quotas.
 macro_rules! holds_for_changes {
     ($law:ident, $from:expr, $to:expr $(, $argument:expr)*) => {{
-        let (from, to): (&Quota, &Quota) = ($from, $to);
+        let from: &Quota = $from;
+        let to: &Quota = $to;
         $law(&Gcra::new(from), &Gcra::new(to) $(, $argument)*)?;
         $law(&TokenBucket::new(from), &TokenBucket::new(to) $(, $argument)*)?;
         $law(&LeakyQueue::new(from), &LeakyQueue::new(to) $(, $argument)*)?;
@@ -25,7 +26,7 @@ macro_rules! holds_for_changes {
 
 proptest! {
     #[test]
-    fn nobody_waits_longer_than_the_new_quota_can_make_them(
+    fn no_wait_exceeds_the_longest_one_of_the_new_quota(
         (from, steps) in traffic(quotas()),
         to in quotas(),
         start in starts(),
@@ -35,7 +36,7 @@ proptest! {
     }
 
     #[test]
-    fn what_was_used_stays_used_under_another_limit(
+    fn used_units_stay_used_under_another_limit(
         (from, steps) in traffic(quotas()),
         limit in 1u64..20,
         start in starts(),
@@ -43,10 +44,12 @@ proptest! {
         let from = Quota::new(from.limit(), from.window());
         let to = Quota::new(limit, from.window());
         for alignment in [Alignment::Epoch, Alignment::FirstHit] {
-            let (from, to) = (FixedWindow::new(&from, alignment), FixedWindow::new(&to, alignment));
+            let from = FixedWindow::new(&from, alignment);
+            let to = FixedWindow::new(&to, alignment);
             keeps_the_count(&from, &to, &steps, start)?;
         }
-        let (log, new) = (SlidingLog::new(&from, Refusals::Ignore), SlidingLog::new(&to, Refusals::Ignore));
+        let log = SlidingLog::new(&from, Refusals::Ignore);
+        let new = SlidingLog::new(&to, Refusals::Ignore);
         keeps_the_count(&log, &new, &steps, start)?;
         keeps_the_count(&SlidingCounter::new(&from), &SlidingCounter::new(&to), &steps, start)?;
     }
@@ -64,7 +67,8 @@ fn forgives_in_time<M: Meter>(
     start: Timestamp,
     debt: u64,
 ) -> TestCaseResult {
-    let (mut state, mut now) = (M::State::default(), start);
+    let mut state = M::State::default();
+    let mut now = start;
     for step in steps {
         now = now + step.gap;
         let _ = from.check(&mut state, step.cost, now);
@@ -81,7 +85,8 @@ fn forgives_in_time<M: Meter>(
 }
 
 fn keeps_the_count<M: Meter>(from: &M, to: &M, steps: &[Step], start: Timestamp) -> TestCaseResult {
-    let (mut state, mut now) = (M::State::default(), start);
+    let mut state = M::State::default();
+    let mut now = start;
     for step in steps {
         now = now + step.gap;
         let _ = from.check(&mut state, step.cost, now);
@@ -93,7 +98,8 @@ fn keeps_the_count<M: Meter>(from: &M, to: &M, steps: &[Step], start: Timestamp)
 }
 
 fn is_not_changed<M: Meter>(meter: &M, steps: &[Step], start: Timestamp) -> TestCaseResult {
-    let (mut state, mut now) = (M::State::default(), start);
+    let mut state = M::State::default();
+    let mut now = start;
     let mut untouched = M::State::default();
     for step in steps {
         now = now + step.gap;
@@ -107,8 +113,10 @@ fn is_not_changed<M: Meter>(meter: &M, steps: &[Step], start: Timestamp) -> Test
 
 #[test]
 fn half_a_bucket_stays_half_a_bucket() {
-    let (from, to) = (Quota::per_minute(60), Quota::per_minute(6));
-    let (mut state, now) = (0, Timestamp::from_secs(100));
+    let from = Quota::per_minute(60);
+    let to = Quota::per_minute(6);
+    let mut state = 0;
+    let now = Timestamp::from_secs(100);
     TokenBucket::new(&from).spend(&mut state, 30, now);
     TokenBucket::new(&to).take_over(&mut state, &TokenBucket::new(&from), now);
     assert_eq!(TokenBucket::new(&to).remaining(&state, now), 3);
@@ -118,7 +126,8 @@ fn half_a_bucket_stays_half_a_bucket() {
 fn a_log_keeps_the_events_of_a_window_with_other_ticks() {
     let from = SlidingLog::new(&Quota::per_second(10), Refusals::Ignore);
     let to = SlidingLog::new(&Quota::per_hour(10), Refusals::Ignore);
-    let (mut state, start) = (TickLog::default(), Timestamp::from_secs(100));
+    let mut state = TickLog::default();
+    let start = Timestamp::from_secs(100);
     from.spend(&mut state, 2, start);
     let now = start + Duration::from_millis(900);
     let charge = from.spend(&mut state, 3, now);

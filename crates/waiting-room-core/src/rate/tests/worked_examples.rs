@@ -41,7 +41,7 @@ fn v35_a_fixed_window_lets_twice_the_limit_through_around_its_boundary() {
 }
 
 #[test]
-fn v36_a_sliding_log_with_penalty_counts_the_refused_too() {
+fn v36_a_sliding_log_with_penalty_counts_refusals_too() {
     let times = [(0, 1), (0, 30), (0, 50), (1, 40)];
     let expected = [true, true, false, true];
     for refusals in [Refusals::Count, Refusals::Ignore] {
@@ -59,7 +59,7 @@ fn v36_a_sliding_log_with_penalty_counts_the_refused_too() {
 }
 
 #[test]
-fn a_refusal_that_counts_tells_the_time_from_itself() {
+fn a_counted_refusal_measures_the_retry_time_from_itself() {
     let log = SlidingLog::new(&Quota::per_minute(1), Refusals::Count);
     let mut state = TickLog::default();
     ask(&log, &mut state, &[(0, 0)]);

@@ -24,7 +24,7 @@ fn a_cost_of_a_million_takes_as_much_memory_as_a_cost_of_one() {
 }
 
 #[test]
-fn ticks_survive_the_turn_of_their_low_half() {
+fn ticks_survive_an_overflow_of_their_low_half() {
     let turn = 7 << 32;
     let log = log_of(&[turn - (1 << 31), turn - 1, turn, turn + (1 << 31) - 1], 4);
     assert_eq!(ticks(&log), [turn - (1 << 31), turn - 1, turn, turn + (1 << 31) - 1]);
@@ -37,7 +37,7 @@ fn an_event_before_the_newest_counts_as_one_with_it() {
 }
 
 #[test]
-fn the_newest_stay_when_there_are_too_many() {
+fn the_newest_events_stay_when_there_are_too_many() {
     assert_eq!(ticks(&log_of(&[1, 2, 3, 4], 3)), [2, 3, 4]);
     let mut log = log_of(&[1, 2, 3], 3);
     log.push(9, u64::MAX, 3);
@@ -45,7 +45,7 @@ fn the_newest_stay_when_there_are_too_many() {
 }
 
 #[test]
-fn dropping_keeps_what_is_not_before() {
+fn dropping_keeps_the_events_from_the_given_time_on() {
     let mut log = log_of(&[1, 2, 2, 3], 4);
     log.drop_before(2);
     assert_eq!(ticks(&log), [2, 2, 3]);
@@ -82,7 +82,7 @@ fn only_events_of_the_tick_are_removed() {
 }
 
 #[test]
-fn what_was_pushed_out_takes_its_place_again() {
+fn an_evicted_event_takes_its_place_again() {
     let mut log = log_of(&[1, 2, 3, 4], 3);
     log.remove(4, 1, 0, 3);
     assert_eq!(ticks(&log), [1, 2, 3]);
@@ -156,8 +156,10 @@ fn deeds() -> impl Strategy<Value = Vec<Deed>> {
 
 proptest! {
     #[test]
-    fn runs_say_what_a_log_of_single_events_says(deeds in deeds(), limit in 1u32..20) {
-        let (mut log, mut naive, mut now) = (TickLog::default(), Naive::default(), 1u64 << 33);
+    fn runs_agree_with_a_log_of_single_events(deeds in deeds(), limit in 1u32..20) {
+        let mut log = TickLog::default();
+        let mut naive = Naive::default();
+        let mut now = 1u64 << 33;
         for deed in deeds {
             match deed {
                 Deed::Drop(age) => {
@@ -172,7 +174,8 @@ proptest! {
                 Deed::Remove(earlier, count) => {
                     // If events at this tick are removed, other events are added at the same tick.
                     // The naive log could then also remove these other events within the same call.
-                    let (tick, since) = (now - earlier, now - 25);
+                    let tick = now - earlier;
+                    let since = now - 25;
                     if tick + 1 != naive.pushed_out_before {
                         log.remove(tick, count, since, limit);
                         naive.remove(tick, count, since);

@@ -267,7 +267,7 @@ impl Drawing {
 
     /// Returns the start of the event, if present entrants may still stand where they arrived.
     pub(in crate::room) fn unsettled_since(&self, now: Timestamp) -> Option<Timestamp> {
-        self.started.filter(|it| now < it.settled_at).map(|it| it.at)
+        self.started.filter(|started| now < started.settled_at).map(|started| started.at)
     }
 
     /// Returns the least number of entrants that count as ahead of an entrant while the draw is not

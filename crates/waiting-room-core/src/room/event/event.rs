@@ -244,7 +244,8 @@ impl Event {
              together",
             self.name
         );
-        let (kind, field) = (ConfigErrorKind::Contradicts, "new_users_per_minute");
+        let kind = ConfigErrorKind::Contradicts;
+        let field = "new_users_per_minute";
         Err(ConfigError::new(kind, field, given, expected))
     }
 
@@ -266,7 +267,8 @@ impl Event {
             };
         };
         if prequeue_start >= self.start {
-            let (given, start) = (prequeue_start, self.start);
+            let given = prequeue_start;
+            let start = self.start;
             return Err(self.contradicts("prequeue_start", given, "before its start", start));
         }
         self.check_gap("prequeue_start", prequeue_start, self.start, Self::PREQUEUE)

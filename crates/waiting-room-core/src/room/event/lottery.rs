@@ -142,7 +142,8 @@ impl Lottery {
         event: impl Into<String>,
         seed: Seed,
     ) -> Result<Self, ConfigError> {
-        let (room, event) = (room.into(), event.into());
+        let room = room.into();
+        let event = event.into();
         check_name(&room)?;
         check_name(&event)?;
         Ok(Self { room, event, seed, beacon: None })

@@ -84,16 +84,18 @@ impl EventRecord {
             start: event.start.as_nanos(),
             end: event.end.as_nanos(),
             prequeue_start: event.prequeue_start.map(Timestamp::as_nanos),
-            shuffle_at_start: event.shuffle_at_start.map(|it| it.to_string()),
+            shuffle_at_start: event.shuffle_at_start.map(|commitment| commitment.to_string()),
             overrides: event.overrides.clone(),
         }
     }
 
     fn into_event(self) -> Result<Event, ConfigError> {
-        let (start, end) = (Timestamp::from_nanos(self.start), Timestamp::from_nanos(self.end));
+        let start = Timestamp::from_nanos(self.start);
+        let end = Timestamp::from_nanos(self.end);
         let mut event = Event::new(self.name, start, end);
         event.prequeue_start = self.prequeue_start.map(Timestamp::from_nanos);
-        event.shuffle_at_start = self.shuffle_at_start.map(|it| it.parse()).transpose()?;
+        event.shuffle_at_start =
+            self.shuffle_at_start.map(|commitment| commitment.parse()).transpose()?;
         event.overrides = self.overrides;
         Ok(event)
     }

@@ -93,7 +93,8 @@ impl Schedule {
         let events = events.into_iter().take(Self::MAX_EVENTS + 1).map(Event::validate);
         let mut events = events.collect::<Result<Vec<_>, _>>()?;
         if events.len() > Self::MAX_EVENTS {
-            let (given, expected) = ("a longer list", format!("at most {}", Self::MAX_EVENTS));
+            let given = "a longer list";
+            let expected = format!("at most {}", Self::MAX_EVENTS);
             return Err(ConfigError::new(ConfigErrorKind::TooLarge, "events", given, expected));
         }
         events.sort_by_key(Event::begins_at);
@@ -134,10 +135,10 @@ impl Schedule {
     /// if the event no longer fits into the schedule. After an error, the schedule is unchanged.
     pub fn change(&mut self, event: Event, now: Timestamp) -> Result<(), ConfigError> {
         self.position(event.name())?;
-        let events = self.events.iter().map(|old| match old.name() == event.name() {
-            true => event.clone(),
-            false => old.clone(),
-        });
+        let events = self
+            .events
+            .iter()
+            .map(|old| if old.name() == event.name() { event.clone() } else { old.clone() });
         self.replace(events.collect::<Vec<_>>(), now)
     }
 
@@ -354,9 +355,10 @@ fn check_overlap(earlier: &Event, later: &Event) -> Result<(), ConfigError> {
 
 /// Checks that an event does not begin in the past.
 fn check_beginning(event: &Event, now: Timestamp) -> Result<(), ConfigError> {
-    match event.begins_at() < now {
-        true => Err(in_the_past(event, beginning(event), event.begins_at(), now)),
-        false => Ok(()),
+    if event.begins_at() < now {
+        Err(in_the_past(event, beginning(event), event.begins_at(), now))
+    } else {
+        Ok(())
     }
 }
 
@@ -383,18 +385,16 @@ fn check_change(old: &Event, new: &Event, now: Timestamp) -> Result<(), ConfigEr
         return Err(fixed(old, "shuffle_at_start", &commitment(new), &commitment(old)));
     }
     if now < old.start() {
-        return match new.start() < now {
-            true => Err(in_the_past(new, "start", new.start(), now)),
-            false => Ok(()),
+        return if new.start() < now {
+            Err(in_the_past(new, "start", new.start(), now))
+        } else {
+            Ok(())
         };
     }
     if new.start() != old.start() {
         return Err(fixed(old, "start", &new.start().to_string(), &old.start().to_string()));
     }
-    match new.end() < now {
-        true => Err(in_the_past(new, "end", new.end(), now)),
-        false => Ok(()),
-    }
+    if new.end() < now { Err(in_the_past(new, "end", new.end(), now)) } else { Ok(()) }
 }
 
 /// Returns the name of the field that determines when an event begins.

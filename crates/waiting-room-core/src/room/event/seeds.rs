@@ -51,7 +51,7 @@ impl Schedule {
     #[cfg(feature = "serde")]
     pub(super) fn seeds(&self) -> Vec<(String, String)> {
         let lotteries = self.lotteries.iter();
-        lotteries.map(|it| (it.event().to_owned(), it.seed().digits())).collect()
+        lotteries.map(|lottery| (lottery.event().to_owned(), lottery.seed().digits())).collect()
     }
 
     /// Checks that the seed of each draw is known, and that it is for the room of this name.
@@ -96,7 +96,8 @@ impl Schedule {
 
 /// Returns an error for a seed that does not belong to the commitment of its event.
 fn mismatch(event: &Event, lottery: &Lottery) -> ConfigError {
-    let expected = event.shuffle_at_start().map(|it| it.to_string()).unwrap_or_default();
+    let expected =
+        event.shuffle_at_start().map(|commitment| commitment.to_string()).unwrap_or_default();
     ConfigError::new(
         ConfigErrorKind::Contradicts,
         "seed",

@@ -100,10 +100,7 @@ impl Shuffle {
     fn swapped(&self, index: u32, round: usize, bits: impl FnOnce(u32) -> Bits) -> u32 {
         let pivot = self.pivots[round];
         // This is `pivot - index` modulo the number of entrants, without overflow.
-        let partner = match pivot >= index {
-            true => pivot - index,
-            false => self.entrants - (index - pivot),
-        };
+        let partner = if pivot >= index { pivot - index } else { self.entrants - (index - pivot) };
         // Both entrants of a pair read the same bit, that of the higher index.
         let bit = index.max(partner);
         let byte = bits(bit / 256)[(bit % 256 / 8) as usize];

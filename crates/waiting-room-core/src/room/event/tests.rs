@@ -224,7 +224,7 @@ fn more_events_than_permitted_are_refused() {
 }
 
 #[test]
-fn an_event_overrides_what_it_sets_and_inherits_the_rest() {
+fn an_event_overrides_its_own_values_and_inherits_the_rest() {
     let event = plain("doors", 1_000, 2_000)
         .with_limits(500, None)
         .with_session_duration(secs(60))

@@ -137,7 +137,7 @@ impl Crowd {
 }
 
 #[test]
-fn in_the_prequeue_visitors_get_places_and_numbers_and_nobody_is_admitted() {
+fn in_the_prequeue_visitors_get_places_and_numbers_but_no_slots() {
     let mut room = room(rules(100), shuffled());
     let mut crowd = Crowd::new(30, at(1_010));
     crowd.run(&mut room, at(1_599));
@@ -155,7 +155,7 @@ fn in_the_prequeue_visitors_get_places_and_numbers_and_nobody_is_admitted() {
 }
 
 #[test]
-fn at_the_start_entrants_are_admitted_in_the_drawn_order_and_others_behind_them() {
+fn at_the_start_entrants_are_admitted_in_the_drawn_order_before_others() {
     let mut room = room(rules(10), shuffled());
     let mut crowd = Crowd::new(60, at(1_010));
     // These visitors arrive too late for a place before the start, or after the start.
@@ -202,7 +202,7 @@ fn without_a_draw_the_order_of_arrival_decides() {
 }
 
 #[test]
-fn nobody_is_admitted_early_and_all_learn_the_result_within_three_seconds_of_the_start() {
+fn no_visitor_is_early_and_all_learn_the_result_within_three_seconds() {
     let mut room = room(rules(500), shuffled());
     let mut crowd = Crowd::new(2_000, at(1_550));
     crowd.run(&mut room, at(1_603));
@@ -227,7 +227,7 @@ fn nobody_is_admitted_early_and_all_learn_the_result_within_three_seconds_of_the
 }
 
 #[test]
-fn an_entrant_who_is_early_waits_for_better_places_only_until_the_others_had_their_turn() {
+fn an_early_entrant_waits_for_better_places_only_until_their_turns_pass() {
     let mut room = room(rules(1), shuffled());
     let mut crowd = Crowd::new(20, at(1_010));
     crowd.run(&mut room, at(1_599));
@@ -248,7 +248,7 @@ fn an_entrant_who_is_early_waits_for_better_places_only_until_the_others_had_the
 }
 
 #[test]
-fn entrants_who_were_away_before_the_start_keep_no_slot_idle() {
+fn entrants_that_were_away_before_the_start_keep_no_slot_idle() {
     // Three in four visitors close their browsers halfway through the prequeue.
     let mut room = room(rules(10), shuffled());
     let mut crowd = Crowd::new(200, at(1_010));
@@ -274,7 +274,7 @@ fn entrants_who_were_away_before_the_start_keep_no_slot_idle() {
 }
 
 #[test]
-fn who_leaves_in_the_prequeue_or_after_the_start_delays_no_other_entrant() {
+fn leaving_before_or_after_the_start_delays_no_other_entrant() {
     let mut room = room(rules(1), shuffled());
     let mut crowd = Crowd::new(20, at(1_010));
     crowd.run(&mut room, at(1_599));
@@ -284,7 +284,9 @@ fn who_leaves_in_the_prequeue_or_after_the_start_delays_no_other_entrant() {
         let number = shuffle.entrant_at(place).unwrap();
         (0..20).find(|who| crowd.ticket(*who).entrant.unwrap().number == number).unwrap()
     };
-    let (first, second, third) = (who_has(1), who_has(2), who_has(3));
+    let first = who_has(1);
+    let second = who_has(2);
+    let third = who_has(3);
     room.leave(crowd.ticket(first).id, at(1_599));
     crowd.due.clear();
     crowd.ask(&mut room, third, millis(1_600_100));
@@ -295,7 +297,7 @@ fn who_leaves_in_the_prequeue_or_after_the_start_delays_no_other_entrant() {
 }
 
 #[test]
-fn the_rules_follow_the_event_and_inherit_what_it_does_not_override() {
+fn the_rules_follow_the_event_and_inherit_values_it_does_not_override() {
     let event = doors().with_limits(50, 5).with_session_duration(Duration::from_secs(60));
     let mut room = room(rules(10), Schedule::new([event]).unwrap());
     for (time, users) in [(999, 10), (1_000, 50), (1_600, 50), (2_999, 50), (3_000, 10)] {
@@ -345,13 +347,17 @@ fn two_events_follow_each_other_and_the_drawn_order_outlives_its_event() {
     crowd.run(&mut room, at(3_400));
     // The first event is over, and its entrants are still in the drawn order.
     let who = *crowd.admitted().first().unwrap();
-    let waiting = (0..20).filter(|it| *it != who);
+    let waiting = (0..20).filter(|visitor| *visitor != who);
     let places = |crowd: &Crowd| -> Vec<_> {
-        waiting.clone().map(|it| crowd.ticket(it).entrant.unwrap().place).collect()
+        waiting.clone().map(|visitor| crowd.ticket(visitor).entrant.unwrap().place).collect()
     };
     let before = places(&crowd);
-    let shown: Vec<_> = waiting.clone().map(|it| crowd.ticket(it).shown_position).collect();
-    assert_eq!(before.iter().map(|it| it.map(|place| place - 1)).collect::<Vec<_>>(), shown);
+    let shown: Vec<_> =
+        waiting.clone().map(|visitor| crowd.ticket(visitor).shown_position).collect();
+    assert_eq!(
+        before.iter().map(|number| number.map(|place| place - 1)).collect::<Vec<_>>(),
+        shown
+    );
     // In the next prequeue, they get new numbers.
     crowd.run(&mut room, at(3_600));
     assert!(places(&crowd).iter().all(Option::is_none));

@@ -19,7 +19,7 @@ fn stand(line: &mut Line, who: u128, arrived: u32, present: u32, kept: u32) -> V
 }
 
 #[test]
-fn who_is_away_holds_up_nobody_and_finds_the_place_again() {
+fn an_away_visitor_delays_no_others_and_keeps_its_place() {
     let mut line = Line::default();
     stand(&mut line, 1, 10, 40, 300);
     let second = stand(&mut line, 2, 11, 60, 300);
@@ -32,7 +32,7 @@ fn who_is_away_holds_up_nobody_and_finds_the_place_again() {
 }
 
 #[test]
-fn places_that_lapse_or_are_given_up_are_abandoned_and_others_are_not() {
+fn places_that_lapse_or_are_given_up_are_abandoned_and_no_others() {
     let mut line = Line::default();
     let [first, second, third] = [1, 2, 3].map(|who| stand(&mut line, who, 10, 40, 300));
     line.remove(first);
@@ -114,8 +114,10 @@ proptest! {
     fn a_line_agrees_with_a_list(
         steps in prop::collection::vec((0u8..8, 0u32..60, 0u32..60, 1u32..90), 1..600),
     ) {
-        let (mut line, mut naive) = (Line::default(), BTreeMap::new());
-        let (mut now, mut is_random) = (1_000, false);
+        let mut line = Line::default();
+        let mut naive = BTreeMap::new();
+        let mut now = 1_000;
+        let mut is_random = false;
         for (verb, who, arrived, interval) in steps {
             let id = VisitorId::new(who.into()).of_network(NonZeroU32::new(arrived % 3));
             // Each operation of a room begins in this way.
@@ -129,7 +131,8 @@ proptest! {
                     is_random = !is_random;
                 }
                 _ => {
-                    let (present, kept) = (now + interval / 2, now + interval);
+                    let present = now + interval / 2;
+                    let kept = now + interval;
                     let draw = is_random.then_some(Draw(now / 60));
                     line.stand(id, draw, at(arrived), at(present), at(kept));
                     naive.insert(id, (arrived, present, kept));

@@ -65,7 +65,8 @@ impl<P: Payload> Ranks<P> {
     pub(in crate::room) fn advance(&mut self, now: Timestamp) {
         self.now = self.now.max(now);
         if P::GOES_AWAY {
-            let (sections, now) = (&self.sections, self.now);
+            let sections = &self.sections;
+            let now = self.now;
             self.summaries.renew(now, |index| sections[index].times.later_than(now));
         }
     }
@@ -201,7 +202,7 @@ impl<P: Payload> Ranks<P> {
             self.sections.remove(index);
             self.summaries.remove(index);
         } else if let Some(lower) =
-            joined(index, Sizes::current().section, &self.sections, |it| it.chunks.len())
+            joined(index, Sizes::current().section, &self.sections, |section| section.chunks.len())
         {
             let upper = self.sections.remove(lower + 1);
             let last = self.summaries.last(lower + 1);
@@ -383,9 +384,10 @@ impl<P: Payload> Section<P> {
 
     /// Returns the number of present ranks, and the time until which this number is valid.
     fn count(&self, now: Timestamp) -> (u32, Timestamp) {
-        match P::GOES_AWAY {
-            true => self.times.later_than(now),
-            false => (self.summaries.sum_before(self.summaries.len()), Timestamp::MAX),
+        if P::GOES_AWAY {
+            self.times.later_than(now)
+        } else {
+            (self.summaries.sum_before(self.summaries.len()), Timestamp::MAX)
         }
     }
 
@@ -405,7 +407,8 @@ impl<P: Payload> Section<P> {
 
 impl<P> Default for Ranks<P> {
     fn default() -> Self {
-        let (sections, summaries) = (Vec::new(), Summaries::new());
+        let sections = Vec::new();
+        let summaries = Summaries::new();
         Self { sections, summaries, len: 0, now: Timestamp::ZERO }
     }
 }
@@ -439,9 +442,10 @@ fn count<'a, P: Payload + 'a>(
 ) -> (u32, Timestamp) {
     entries.into_iter().fold(NONE, |(count, valid), (_, payload)| {
         count_steps(1);
-        match is_present(*payload, now) {
-            true => (count + 1, valid.min(payload.until())),
-            false => (count, valid),
+        if is_present(*payload, now) {
+            (count + 1, valid.min(payload.until()))
+        } else {
+            (count, valid)
         }
     })
 }

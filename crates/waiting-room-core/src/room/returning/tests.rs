@@ -48,7 +48,7 @@ fn queue(room: &mut Room, who: u128, secs: u64, head_start: u64) -> Ticket {
 }
 
 #[test]
-fn a_head_start_puts_a_visitor_ahead_of_those_who_came_just_before() {
+fn a_head_start_puts_a_visitor_ahead_of_slightly_earlier_ones() {
     let (mut room, _) = full();
     let early = queue(&mut room, 2, 0, 0);
     let late = queue(&mut room, 3, 31, 0);
@@ -157,7 +157,7 @@ fn a_visitor_that_has_left_does_not_return_ahead_of_the_line() {
 }
 
 #[test]
-fn during_a_pause_nobody_returns() {
+fn no_visitor_returns_during_a_pause() {
     let (_, old) = full();
     let rules = RoomRules::new("r", 1).with_recovery(Recovery::Pause);
     let mut room = Room::new(rules).unwrap();
@@ -190,7 +190,7 @@ fn a_visitor_of_another_site_takes_a_free_slot_ahead_of_the_line() {
 }
 
 #[test]
-fn a_visitor_of_another_site_waits_ahead_of_those_who_waited_for_an_hour() {
+fn a_visitor_of_another_site_waits_ahead_of_an_hour_old_line() {
     let (mut room, _) = full();
     let first = queue(&mut room, 2, 1, 0);
     let guest = queue(&mut room, 3, 21, 3_600);
@@ -225,7 +225,7 @@ fn a_visitor_of_another_site_waits_where_newcomers_are_refused() {
 }
 
 #[test]
-fn a_visitor_of_another_site_who_has_left_this_one_is_a_newcomer() {
+fn a_visitor_of_another_site_that_has_left_this_one_is_a_newcomer() {
     let (mut room, old) = full();
     let mut lapsed = room.clone();
     pass(moves(&mut lapsed, &from_elsewhere(1, 0), 91));
@@ -269,7 +269,7 @@ proptest! {
     /// The bound on starvation: with head starts of up to 90 s, a slot never goes to a visitor while
     /// a present one has none, free or reserved, who came more than 90 s before it.
     #[test]
-    fn no_visitor_is_overtaken_by_one_that_came_more_than_the_longest_head_start_later(
+    fn no_visitor_is_overtaken_by_one_later_than_the_longest_head_start(
         mut guests in guests(),
         slots in 1..4u32,
     ) {

@@ -78,7 +78,7 @@ fn the_minute_slides() {
 }
 
 #[test]
-fn a_free_slot_is_kept_from_newcomers_while_somebody_present_waits() {
+fn a_free_slot_is_kept_from_newcomers_while_a_present_visitor_waits() {
     let mut room = room(rules(2));
     pass(room.enter(id(0), at(0)));
     pass(room.enter(id(1), at(0)));
@@ -91,7 +91,7 @@ fn a_free_slot_is_kept_from_newcomers_while_somebody_present_waits() {
 }
 
 #[test]
-fn who_is_away_keeps_the_place_but_holds_up_nobody() {
+fn an_away_visitor_keeps_its_place_but_delays_no_others() {
     let mut room = room(rules(1));
     pass(room.enter(id(0), at(0)));
     let sleeper = queue(&mut room, 1, at(1));
@@ -107,7 +107,7 @@ fn who_is_away_keeps_the_place_but_holds_up_nobody() {
 }
 
 #[test]
-fn a_place_is_kept_for_the_retention_and_then_begins_anew() {
+fn a_place_is_kept_for_the_retention_and_then_starts_over() {
     let mut room = room(rules(1).with_session_duration(Duration::from_secs(1_000)));
     pass(room.enter(id(0), at(0)));
     let first = queue(&mut room, 1, at(1));
@@ -143,7 +143,7 @@ fn a_pass_survives_the_loss_of_the_room_and_is_counted_again() {
 }
 
 #[test]
-fn a_pass_that_was_prolonged_elsewhere_outlives_the_session_that_is_known_here() {
+fn a_pass_that_was_extended_elsewhere_outlives_the_local_session() {
     let fixed = rules(1).with_session_renewal(SessionRenewal::Fixed);
     let mut room = room(fixed);
     let known = pass(room.enter(id(1), at(0)));
@@ -155,7 +155,7 @@ fn a_pass_that_was_prolonged_elsewhere_outlives_the_session_that_is_known_here()
 }
 
 #[test]
-fn a_room_on_hold_lets_nobody_new_in_until_old_passes_are_void() {
+fn a_room_on_hold_admits_no_newcomer_until_old_passes_are_void() {
     let mut room = room(rules(5).with_recovery(Recovery::Pause));
     room.recover(at(0));
     assert_eq!(*room.enter(id(1), at(89)).reason(), Reason::QueuedRecovery);
@@ -163,7 +163,7 @@ fn a_room_on_hold_lets_nobody_new_in_until_old_passes_are_void() {
 }
 
 #[test]
-fn a_room_on_hold_lets_the_minute_of_before_pass_as_well() {
+fn a_room_on_hold_waits_for_the_previous_minute_as_well() {
     let short =
         rules(5).with_session_duration(Duration::from_secs(8)).with_recovery(Recovery::Pause);
     let mut room = room(short.with_new_users_per_minute(1));
@@ -205,7 +205,7 @@ fn after_a_restart() -> Room {
 }
 
 #[test]
-fn a_pass_of_before_that_is_shown_prolongs_the_hold_for_all_of_its_kind() {
+fn showing_an_old_pass_extends_the_hold_for_all_of_its_kind() {
     let mut room = after_a_restart();
     let passes = of_before();
     assert!(matches!(room.renew(&passes[0], at(30)), Renewal::Renew(_)));
@@ -222,7 +222,7 @@ fn a_pass_of_before_that_is_shown_prolongs_the_hold_for_all_of_its_kind() {
 }
 
 #[test]
-fn a_pass_of_before_that_is_shown_after_the_hold_goes_on_only_if_a_slot_is_free() {
+fn an_old_pass_shown_after_the_hold_continues_only_with_a_free_slot() {
     let mut room = after_a_restart();
     let passes = of_before();
     (100..106).for_each(|who| _ = pass(room.enter(id(who), at(70))));
@@ -232,7 +232,7 @@ fn a_pass_of_before_that_is_shown_after_the_hold_goes_on_only_if_a_slot_is_free(
 }
 
 #[test]
-fn a_session_is_prolonged_by_renewals_and_ended_by_leaving() {
+fn a_session_is_extended_by_renewals_and_ended_by_leaving() {
     let mut room = room(rules(1));
     let first = pass(room.enter(id(1), at(0)));
     assert_eq!(first.expires_at, at(90));
@@ -244,7 +244,7 @@ fn a_session_is_prolonged_by_renewals_and_ended_by_leaving() {
 }
 
 #[test]
-fn a_fixed_session_is_not_prolonged() {
+fn a_fixed_session_is_not_extended() {
     let mut room = room(rules(1).with_session_renewal(SessionRenewal::Fixed));
     let first = pass(room.enter(id(1), at(0)));
     assert_eq!(first.expires_at, at(80));
@@ -254,7 +254,7 @@ fn a_fixed_session_is_not_prolonged() {
 }
 
 #[test]
-fn an_old_ticket_does_not_bring_back_a_session_that_is_over() {
+fn an_old_ticket_does_not_revive_an_ended_session() {
     let mut room = room(rules(1));
     pass(room.enter(id(0), at(0)));
     let old = queue(&mut room, 1, at(1));
@@ -292,7 +292,7 @@ fn a_full_line_refuses_but_keeps_the_order_of_arrival() {
 }
 
 #[test]
-fn the_cookie_test_gives_slots_only_to_those_who_come_back() {
+fn the_cookie_test_gives_slots_only_to_returning_visitors() {
     let mut room = room(rules(4).with_cookie_test(CookieTest::AboveUtilization(50)));
     pass(room.enter(id(1), at(0)));
     pass(room.enter(id(2), at(0)));
@@ -304,7 +304,7 @@ fn the_cookie_test_gives_slots_only_to_those_who_come_back() {
 }
 
 #[test]
-fn the_switches_do_what_they_say() {
+fn each_switch_has_its_documented_effect() {
     let open = rules(10);
     let mut room = room(open.clone());
     let inside = pass(room.enter(id(1), at(0)));
@@ -359,7 +359,7 @@ fn lots_are_drawn_anew_each_minute_and_arrival_order_returns_with_fifo() {
 }
 
 #[test]
-fn new_limits_hold_at_once_and_put_nobody_out() {
+fn new_limits_apply_at_once_and_end_no_session() {
     let mut room = room(rules(3));
     for who in 0..3 {
         pass(room.enter(id(who), at(0)));
@@ -380,7 +380,7 @@ fn new_limits_hold_at_once_and_put_nobody_out() {
 }
 
 #[test]
-fn intervals_are_whole_seconds_between_two_and_the_refresh_interval_with_jitter() {
+fn intervals_are_jittered_whole_seconds_up_to_the_refresh_interval() {
     let mut room = room(rules(1).with_new_users_per_minute(1));
     pass(room.enter(id(0), at(0)));
     let mut seen = std::collections::BTreeSet::new();
@@ -408,7 +408,7 @@ fn a_ticket_from_the_future_does_not_jump_the_line_or_overflow() {
 }
 
 #[test]
-fn the_front_is_asked_back_often_even_where_the_wait_is_unknown() {
+fn the_front_checks_in_often_even_if_the_wait_is_unknown() {
     let mut room = room(rules(100));
     for who in 0..100 {
         pass(room.enter(id(who), at(0)));
@@ -485,7 +485,7 @@ fn an_old_copy_of_a_ticket_neither_costs_the_place_nor_improves_it() {
 }
 
 #[test]
-fn nobody_joins_a_line_that_is_drained_and_a_rejecting_room_serves_the_line_it_has() {
+fn a_draining_or_rejecting_room_serves_only_its_line() {
     let open = rules(1);
     let mut room = room(open.clone());
     pass(room.enter(id(0), at(0)));

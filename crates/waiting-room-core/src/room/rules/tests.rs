@@ -106,7 +106,8 @@ fn a_sliding_pass_outlives_the_session_by_the_renewal_age() {
     let rules = rules().with_session_duration(Duration::from_secs(80));
     assert_eq!(rules.renew_after(), Duration::from_secs(10));
     assert_eq!(rules.pass_lifetime(), Duration::from_secs(90));
-    let (id, start) = (VisitorId::new(1), Timestamp::ZERO);
+    let id = VisitorId::new(1);
+    let start = Timestamp::ZERO;
     let pass = Pass::new(id, 0, start, start, Timestamp::from_secs(90));
     assert!(!rules.is_renewal_due(&pass, Timestamp::from_millis(9_999)));
     assert!(rules.is_renewal_due(&pass, Timestamp::from_secs(10)));

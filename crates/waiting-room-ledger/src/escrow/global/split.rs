@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn half_of_what_is_unused_follows_the_demand() {
+    fn half_of_the_unused_slots_follow_the_demand() {
         assert_eq!(reserve(20, 50, 150), 30);
         assert_eq!(reserve(30, 50, 150), 45);
         assert_eq!(reserve(0, 50, 150), 0);
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_world_that_nobody_comes_to_has_no_reserves() {
+    fn a_world_without_visitors_has_no_reserves() {
         assert_eq!(reserve(0, 0, 150), 0);
     }
 

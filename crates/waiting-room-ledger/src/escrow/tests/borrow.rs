@@ -5,7 +5,7 @@ use super::*;
 const WAIT: Duration = Duration::from_millis(1200);
 
 #[test]
-fn who_has_waited_in_vain_is_told_so_in_time() {
+fn a_wait_in_vain_ends_in_time() {
     let mut net = Net::new(1, 2, RULES);
     net.admit(0, 1, at(1)).unwrap();
     let Admission::Borrow { until, .. } = net.sites[1].admit(id(2), at(2)) else {
@@ -20,7 +20,7 @@ fn who_has_waited_in_vain_is_told_so_in_time() {
 }
 
 #[test]
-fn a_slot_that_is_free_in_time_goes_to_who_waits() {
+fn a_slot_freed_in_time_goes_to_the_waiting_visitor() {
     let mut net = Net::new(1, 2, RULES);
     net.admit(0, 1, at(1)).unwrap();
     net.run(2..=299);
@@ -32,7 +32,7 @@ fn a_slot_that_is_free_in_time_goes_to_who_waits() {
 }
 
 #[test]
-fn nobody_who_comes_later_goes_before_who_waits() {
+fn no_later_visitor_overtakes_a_waiting_one() {
     let mut net = Net::new(1, 1, RULES);
     net.admit(0, 1, at(1)).unwrap();
     assert!(net.admit(0, 2, at(300)).is_none());
@@ -44,7 +44,7 @@ fn nobody_who_comes_later_goes_before_who_waits() {
 }
 
 #[test]
-fn many_who_come_at_once_are_one_question() {
+fn simultaneous_arrivals_make_one_request() {
     let mut net = Net::new(10, 1, RULES);
     let mut questions = Vec::new();
     for visitor in 0..5 {
@@ -61,7 +61,7 @@ fn many_who_come_at_once_are_one_question() {
 }
 
 #[test]
-fn a_question_that_is_not_answered_is_asked_again() {
+fn an_unanswered_request_is_repeated() {
     let mut net = Net::new(1, 1, RULES);
     assert!(matches!(net.sites[0].admit(id(1), at(1)), Admission::Borrow { request: Some(_), .. }));
     let soon = at(1) + Duration::from_millis(200);
@@ -71,7 +71,7 @@ fn a_question_that_is_not_answered_is_asked_again() {
 }
 
 #[test]
-fn the_same_question_twice_gets_one_slot() {
+fn a_repeated_request_gets_one_slot() {
     let mut net = Net::new(5, 1, RULES);
     let Admission::Borrow { request: Some(request), .. } = net.sites[0].admit(id(1), at(1)) else {
         panic!("the site has no reserve")
@@ -82,13 +82,13 @@ fn the_same_question_twice_gets_one_slot() {
 }
 
 #[test]
-fn a_site_where_nobody_may_wait_is_full() {
+fn a_site_without_waiting_is_full() {
     let mut net = Net::new(1, 1, RULES.borrow_wait(Duration::ZERO));
     assert_eq!(net.sites[0].admit(id(1), at(1)), Admission::Full);
 }
 
 #[test]
-fn who_was_kept_elsewhere_before_is_kept_no_longer_in_all() {
+fn an_earlier_wait_elsewhere_counts_towards_the_longest_one() {
     let mut net = Net::new(1, 1, RULES);
     net.admit(0, 1, at(1)).unwrap();
     let mut wait = |visitor, deadline| match net.sites[0].admit_by(id(visitor), deadline, at(2)) {
@@ -108,7 +108,7 @@ fn who_was_kept_elsewhere_before_is_kept_no_longer_in_all() {
 }
 
 #[test]
-fn only_so_many_wait_at_a_time() {
+fn the_number_of_waiting_visitors_is_bounded() {
     let mut net = Net::new(1, 1, RULES);
     for visitor in 0..u32::try_from(EscrowRules::MAX_BORROWERS).unwrap() {
         assert!(matches!(net.sites[0].admit(id(visitor), at(1)), Admission::Borrow { .. }));
@@ -118,7 +118,7 @@ fn only_so_many_wait_at_a_time() {
 }
 
 #[test]
-fn who_asks_again_with_less_patience_is_kept_for_less() {
+fn asking_again_with_less_patience_shortens_the_wait() {
     let mut net = Net::new(1, 1, RULES);
     net.admit(0, 1, at(1)).unwrap();
     let soon = at(2) + WAIT / 4;
@@ -133,7 +133,7 @@ fn who_asks_again_with_less_patience_is_kept_for_less() {
 }
 
 #[test]
-fn a_wait_that_is_over_is_over_although_a_slot_is_free_by_then() {
+fn an_expired_wait_is_not_revived_by_a_free_slot() {
     let mut net = Net::new(1, 1, RULES);
     net.admit(0, 1, at(1)).unwrap();
     net.run(2..=298);
@@ -159,7 +159,7 @@ fn a_visitor_waits_once() {
 }
 
 #[test]
-fn who_has_got_a_pass_waits_for_none() {
+fn a_visitor_with_a_pass_does_not_wait() {
     let mut net = Net::new(2, 2, RULES);
     let pass = net.admit(0, 1, at(1)).unwrap();
     net.admit(1, 2, at(1)).unwrap();
@@ -173,7 +173,7 @@ fn who_has_got_a_pass_waits_for_none() {
 }
 
 #[test]
-fn who_is_owed_a_slot_waits_for_that_one() {
+fn a_visitor_that_is_owed_a_slot_waits_for_that_one() {
     let mut net = Net::new(2, 3, RULES);
     let pass = net.admit(0, 1, at(1)).unwrap();
     net.admit(1, 2, at(1)).unwrap();

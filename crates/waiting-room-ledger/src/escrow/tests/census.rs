@@ -75,7 +75,7 @@ fn worlds(heard: &[ToSite]) -> Vec<&World> {
 }
 
 #[test]
-fn the_world_is_published_when_all_sites_have_reported_and_to_those_that_do_not_know_it() {
+fn the_world_is_published_once_all_sites_have_reported_and_only_if_new() {
     let mut ledger = Ledger::new(seconds(0));
     assert_eq!(
         ledger.receive(&tally(PARIS, 20, seconds(1)), seconds(1)),
@@ -94,7 +94,7 @@ fn the_world_is_published_when_all_sites_have_reported_and_to_those_that_do_not_
 }
 
 #[test]
-fn a_site_that_never_reports_is_waited_for_as_long_as_its_visitors_may_have_passes() {
+fn a_site_that_never_reports_is_awaited_as_long_as_passes_may_last() {
     // A session of 300 s, and a margin of 2 s.
     let mut ledger = Ledger::new(seconds(0));
     for second in 1..302 {

@@ -13,7 +13,7 @@ fn dead_home() -> (Net, [SitePass; 2]) {
 }
 
 #[test]
-fn a_visitor_from_elsewhere_is_honoured_and_put_on_the_account_when_the_pass_is_prolonged() {
+fn a_visitor_from_elsewhere_joins_the_account_when_its_pass_is_extended() {
     let mut net = Net::new(2, 2, RULES);
     let pass = net.admit(0, 1, at(1)).unwrap();
     assert!(net.sites[1].honours(&pass, at(20)));
@@ -53,7 +53,7 @@ fn the_same_visitor_is_not_claimed_twice() {
 }
 
 #[test]
-fn a_claim_of_who_did_not_know_of_the_death_moves_nothing() {
+fn a_claim_made_without_knowing_of_the_death_moves_nothing() {
     let mut net = Net::new(2, 2, RULES);
     net.run(1..=9);
     let pass = net.admit(0, 1, at(10)).unwrap();
@@ -70,7 +70,7 @@ fn a_claim_of_who_did_not_know_of_the_death_moves_nothing() {
 }
 
 #[test]
-fn a_slot_that_its_home_may_have_given_to_somebody_else_is_not_claimed() {
+fn a_slot_that_its_home_may_have_reassigned_is_not_claimed() {
     let (mut net, passes) = dead_home();
     net.prolong(1, &passes[0], at(141));
     // This pass expired before the lease ended, so the caller should not have accepted it.
@@ -81,7 +81,7 @@ fn a_slot_that_its_home_may_have_given_to_somebody_else_is_not_claimed() {
 }
 
 #[test]
-fn who_was_claimed_from_cannot_resume() {
+fn a_site_that_was_claimed_from_cannot_resume() {
     let (mut net, passes) = dead_home();
     net.prolong(1, &passes[0], at(141));
     net.prolong(1, &passes[0], at(142)).unwrap();
@@ -101,7 +101,7 @@ fn a_site_that_is_alive_keeps_its_slots() {
 }
 
 #[test]
-fn who_returns_goes_before_who_is_new() {
+fn returning_visitors_precede_newcomers() {
     let mut net = Net::new(2, 3, RULES);
     let pass = net.admit(0, 1, at(1)).unwrap();
     net.admit(2, 9, at(1)).unwrap();
@@ -116,7 +116,7 @@ fn who_returns_goes_before_who_is_new() {
 }
 
 #[test]
-fn while_a_site_owes_slots_nobody_new_is_admitted() {
+fn a_site_that_owes_slots_admits_no_newcomer() {
     let mut net = Net::new(3, 2, RULES);
     net.run(1..=2);
     let passes = [1, 2].map(|visitor| net.admit(0, visitor, at(3)).unwrap());
@@ -137,7 +137,7 @@ fn while_a_site_owes_slots_nobody_new_is_admitted() {
 }
 
 #[test]
-fn a_claim_that_is_lost_is_followed_by_a_question() {
+fn a_lost_claim_is_followed_by_a_request() {
     let (mut net, passes) = dead_home();
     let request = net.sites[1].prolong(&passes[0], at(141));
     assert!(matches!(request, Prolonged::Borrow { request: Some(ToGlobal::Claim { .. }), .. }));
@@ -145,7 +145,7 @@ fn a_claim_that_is_lost_is_followed_by_a_question() {
 }
 
 #[test]
-fn a_visitor_who_reloads_is_not_claimed_each_time() {
+fn reloading_does_not_repeat_a_claim() {
     let mut net = Net::new(1, 2, RULES);
     let pass = net.admit(0, 1, at(1)).unwrap();
     let mut request = |millis| {
@@ -156,7 +156,7 @@ fn a_visitor_who_reloads_is_not_claimed_each_time() {
 }
 
 #[test]
-fn who_has_heard_of_the_death_claims_at_once() {
+fn a_site_that_knows_of_the_death_claims_at_once() {
     let (mut net, passes) = dead_home();
     for is_claim in [true, false] {
         let asked = net.sites[1].prolong(&passes[0], at(141));
@@ -205,7 +205,7 @@ fn knowing_claim(net: &mut Net, pass: &SitePass, now: Timestamp) -> ToGlobal {
 }
 
 #[test]
-fn only_the_account_that_made_the_pass_is_claimed_from_and_not_by_its_own_site() {
+fn only_the_account_that_made_the_pass_is_claimed_from_by_another_site() {
     let (mut net, passes) = dead_home();
     let claim = knowing_claim(&mut net, &passes[0], at(141));
     let held = |net: &GlobalLedger| [0, 1].map(|site| net.held_by(SiteId::new(site)));

@@ -130,7 +130,7 @@ fn a_site_that_is_on_again_needs_another_incarnation() {
 /// Counterexample B5 of the second review: the ledger kept the later time, and did nothing until the
 /// clock had caught up.
 #[test]
-fn a_site_whose_clock_went_back_is_told_so() {
+fn a_site_whose_clock_went_back_is_notified() {
     let mut net = Net::new(2, 1, RULES);
     net.admit(0, 1, at(100)).unwrap();
     let before = net.sites[0].clone();
@@ -141,7 +141,7 @@ fn a_site_whose_clock_went_back_is_told_so() {
 }
 
 #[test]
-fn a_site_that_was_off_keeps_its_clock_and_inherits_what_it_had() {
+fn a_site_that_was_off_keeps_its_clock_and_inherits_its_account() {
     let mut net = Net::new(2, 1, RULES);
     let pass = net.admit(0, 1, at(100)).unwrap();
     net.sites[0].restart(Incarnation::new(7), at(100)).unwrap();
@@ -155,7 +155,7 @@ fn a_site_that_was_off_keeps_its_clock_and_inherits_what_it_had() {
 /// A site that is fenced by mistake is told so, and admits visitors again when the slots of its old
 /// account are free: a margin and a session after the fence.
 #[test]
-fn a_site_that_was_fenced_by_mistake_comes_back_with_a_new_incarnation() {
+fn a_site_that_was_fenced_by_mistake_returns_with_a_new_incarnation() {
     let mut net = Net::new(2, 2, RULES);
     net.admit(0, 1, at(5)).unwrap();
     net.fence(0, at(6));
@@ -205,7 +205,7 @@ fn a_fence_does_not_hit_the_next_life_of_a_site() {
 /// Counterexample E5 of the review: passes of the site live twice as long as the global ledger
 /// waits for them.
 #[test]
-fn a_site_with_other_rules_gets_no_account_and_is_told_the_rule() {
+fn a_site_with_other_rules_gets_no_account_and_learns_which_rule_differs() {
     for (rules, field, values) in [
         (RULES.session(Duration::from_secs(600)), "session", [600, 300]),
         (RULES.lease(Duration::from_secs(60)), "lease", [60, 120]),
@@ -274,7 +274,7 @@ fn a_claim_of_a_site_with_other_rules_is_refused() {
 
 /// Counterexample B10 of the second review: the versions of the crate differ, and the rules do not.
 #[test]
-fn two_versions_are_told_apart_by_their_digests() {
+fn digests_distinguish_two_versions() {
     let mut net = Net::new(4, 1, RULES);
     net.lose(0, 8, at(1));
     let incarnation = net.sites[0].incarnation();

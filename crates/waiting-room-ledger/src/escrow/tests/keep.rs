@@ -20,7 +20,7 @@ fn a_heartbeat_that_says_nothing_new_changes_nothing() {
 }
 
 #[test]
-fn what_changes_is_kept_once_and_whole() {
+fn a_change_is_stored_once_and_whole() {
     let mut net = Net::new(10, 3, RULES);
     assert_eq!(net.kept.accounts.len(), 3);
     assert!(net.global.changes().is_empty());
@@ -416,7 +416,7 @@ fn a_join_whose_answer_was_lost_with_the_ledger_is_repeated() {
 }
 
 #[test]
-fn what_cannot_have_been_kept_is_refused_by_name() {
+fn an_impossible_stored_state_is_refused_by_name() {
     let mut net = Net::new(2, 2, RULES);
     let restore = |kept: &Kept, term| {
         GlobalLedger::restore(kept, Term::new(term), at(1)).map(|_| ()).map_err(|e| e.to_string())

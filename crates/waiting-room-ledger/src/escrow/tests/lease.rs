@@ -13,7 +13,7 @@ fn cut_off() -> (Net, SitePass) {
 }
 
 #[test]
-fn after_its_lease_a_site_admits_nobody_and_prolongs_nothing() {
+fn after_its_lease_a_site_neither_admits_nor_extends() {
     let (mut net, pass) = cut_off();
     net.run(11..=129);
     let pass = net.prolong(0, &pass, at(129)).unwrap();
@@ -86,7 +86,7 @@ fn a_fenced_site_does_not_resume() {
 }
 
 #[test]
-fn what_was_said_before_the_reclaim_has_no_effect_after_it() {
+fn messages_from_before_the_reclaim_have_no_effect_after_it() {
     let (mut net, _) = cut_off();
     let actions = net.sites[0].tick(at(12));
     let late = actions.into_iter().find_map(|action| match action {
@@ -103,7 +103,7 @@ fn what_was_said_before_the_reclaim_has_no_effect_after_it() {
 /// A visitor that was taken on has a slot for longer than a pass may be valid, and gets no pass
 /// without a lease.
 #[test]
-fn who_was_taken_on_gets_no_pass_without_a_lease() {
+fn an_adopted_visitor_gets_no_pass_without_a_lease() {
     let mut net = Net::new(2, 2, RULES);
     net.run(1..=9);
     net.admit(1, 9, at(9)).unwrap();
@@ -154,7 +154,7 @@ fn a_site_is_dead_when_its_lease_is_over_by_the_slowest_clock() {
 /// The messages of the site arrive, but it receives none. Its reports show this: by its own clock
 /// it has no lease.
 #[test]
-fn the_slots_of_a_deaf_site_come_back() {
+fn the_slots_of_a_deaf_site_are_recovered() {
     let mut net = Net::new(4, 2, RULES);
     net.cut_off.insert(1);
     for second in 1..=544 {
@@ -205,7 +205,7 @@ fn a_deaf_site_is_granted_a_lease_before_slots() {
 }
 
 #[test]
-fn without_a_lease_there_is_nothing_to_do_for_who_waits() {
+fn without_a_lease_waiting_visitors_cause_no_work() {
     let mut net = Net::new(1, 1, RULES);
     net.admit(0, 1, at(1)).unwrap();
     net.cut_off.insert(0);

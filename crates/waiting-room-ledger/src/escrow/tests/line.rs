@@ -21,7 +21,7 @@ fn with_line(limit: u32, arrived: &[(u64, u32)], now: u64) -> Net {
 }
 
 #[test]
-fn slots_are_asked_for_and_kept_for_visitors_who_are_not_at_the_door() {
+fn slots_are_requested_and_kept_for_visitors_behind_the_door() {
     let mut net = with_line(2, &[(1, 3)], 4);
     assert_eq!((net.held_by(0), net.sites[0].unused()), (2, 2));
     let actions = net.sites[0].tick(at(6));
@@ -45,7 +45,7 @@ fn a_slot_that_no_visitor_in_line_takes_is_not_kept_for_long() {
 }
 
 #[test]
-fn a_slot_is_kept_only_for_visitors_who_are_left_in_line() {
+fn a_slot_is_kept_only_for_visitors_still_in_line() {
     let mut net = with_line(2, &[(1, 2)], 4);
     net.sites[0].set_line(line(&[(1, 1)]), at(5));
     let [SiteAction::Send(ToGlobal::Heartbeat(report))] = &net.sites[0].tick(at(6))[..] else {
@@ -55,7 +55,7 @@ fn a_slot_is_kept_only_for_visitors_who_are_left_in_line() {
 }
 
 #[test]
-fn a_visitor_who_takes_a_slot_is_in_line_no_more() {
+fn taking_a_slot_leaves_the_line() {
     let mut net = with_line(1, &[(1, 2)], 4);
     let admission = net.sites[0].admit_from_line(id(7), at(1), Timestamp::MAX, at(5));
     assert!(matches!(admission, Admission::Admit(_)));
@@ -84,7 +84,7 @@ fn a_slot_that_an_earlier_line_wanted_is_not_kept_for_this_one() {
 }
 
 #[test]
-fn slots_that_may_not_be_used_without_a_lease_are_asked_for_again() {
+fn slots_that_were_unusable_without_a_lease_are_requested_again() {
     let mut net = with_line(2, &[(1, 3)], 4);
     let late = net.sites[0].lease_end();
     let [SiteAction::Send(ToGlobal::Heartbeat(report))] = &net.sites[0].tick(late)[..] else {
@@ -95,7 +95,7 @@ fn slots_that_may_not_be_used_without_a_lease_are_asked_for_again() {
 }
 
 #[test]
-fn while_older_visitors_wait_elsewhere_a_slot_that_becomes_free_is_theirs() {
+fn a_freed_slot_goes_to_older_visitors_elsewhere() {
     let mut net = with_line(1, &[(12, 2)], 14);
     assert!(net.admit(0, 1, at(15)).is_some(), "the slot was kept for the line");
     net.sites[0].set_line(line(&[(12, 1)]), at(15));

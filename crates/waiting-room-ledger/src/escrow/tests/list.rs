@@ -24,7 +24,7 @@ fn a_site_that_is_added_gets_slots() {
 }
 
 #[test]
-fn a_site_that_is_not_listed_is_told_so_once() {
+fn an_unlisted_site_is_notified_once() {
     let mut net = Net::new(4, 1, RULES);
     let site = SiteId::new(1);
     net.sites.push(SiteLedger::new(site, Incarnation::new(5), RULES, at(0)).unwrap());
@@ -38,7 +38,7 @@ fn a_site_that_is_not_listed_is_told_so_once() {
 }
 
 #[test]
-fn a_drained_site_keeps_its_visitors_and_admits_nobody() {
+fn a_drained_site_keeps_its_visitors_and_admits_no_others() {
     let mut net = Net::new(100, 2, RULES);
     for _ in 0..20 {
         net.sites[0].arrived();
@@ -127,7 +127,7 @@ fn only_a_site_that_holds_nothing_is_removed() {
 }
 
 #[test]
-fn no_site_is_removed_while_it_is_unknown_what_it_holds() {
+fn no_site_is_removed_while_its_holdings_are_unknown() {
     let mut net = Net::new(4, 2, RULES);
     net.lose_global(2, at(1));
     let site = SiteId::new(0);
@@ -158,7 +158,7 @@ fn a_site_that_was_removed_and_added_does_not_continue_its_old_account() {
 /// Counterexample B6 of the second review: the site was fenced twice, and lives for the second time
 /// since.
 #[test]
-fn a_site_that_is_not_fenced_is_not_told_so() {
+fn an_unfenced_site_gets_no_notice_of_a_fence() {
     let mut net = Net::new(4, 2, RULES);
     let SiteAction::Send(late) = net.sites[0].tick(at(5)).remove(0) else { panic!("it beats") };
     net.lose(0, 50, at(6));

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_new_ledger_takes_all_that_it_inherits_for_in_use() {
+fn a_new_ledger_counts_all_that_it_inherits_as_in_use() {
     let mut net = Net::new(2, 1, RULES);
     net.admit(0, 1, at(1)).unwrap();
     net.lose(0, 77, at(100));
@@ -76,7 +76,7 @@ fn a_new_global_ledger_grants_nothing_before_every_site_has_reported() {
 }
 
 #[test]
-fn a_new_global_ledger_waits_for_a_silent_site_until_all_that_it_had_is_over() {
+fn a_new_global_ledger_waits_for_a_silent_site_until_its_account_is_over() {
     let mut net = Net::new(3, 2, RULES);
     net.lose_global(2, at(50));
     net.cut_off.insert(1);
@@ -108,7 +108,7 @@ fn a_report_at_the_start_of_time_begins_a_lease_like_any_other() {
 }
 
 #[test]
-fn what_was_sent_before_the_loss_is_no_report() {
+fn messages_from_before_the_loss_are_no_reports() {
     let mut net = Net::new(3, 1, RULES);
     let SiteAction::Send(late) = net.sites[0].tick(at(5)).remove(0) else { panic!("it beats") };
     net.admit(0, 1, at(6)).unwrap();
@@ -119,7 +119,7 @@ fn what_was_sent_before_the_loss_is_no_report() {
 }
 
 #[test]
-fn what_was_granted_before_the_loss_is_not_taken_after_it() {
+fn grants_from_before_the_loss_are_not_accepted_after_it() {
     let mut net = Net::new(3, 1, RULES);
     let Admission::Borrow { request: Some(request), .. } = net.sites[0].admit(id(1), at(5)) else {
         panic!("the site has no reserve")
@@ -180,7 +180,7 @@ fn refusal_in(answers: &[Outgoing]) -> Refusal {
 }
 
 #[test]
-fn a_later_term_is_not_believed_of_a_site_that_is_not_listed_or_has_other_rules() {
+fn a_later_term_is_accepted_only_from_a_listed_site_with_the_same_rules() {
     let mut net = Net::new(3, 1, RULES);
     let ToGlobal::Heartbeat(heartbeat) = heartbeat_of_term(&mut net, 2, at(5)) else {
         unreachable!()

@@ -64,7 +64,7 @@ fn granted(net: &mut Net, slots: u32, now: u64) -> Vec<u64> {
 }
 
 #[test]
-fn a_slot_goes_to_the_visitor_who_has_waited_longest_at_any_site() {
+fn a_slot_goes_to_the_longest_waiting_visitor_at_any_site() {
     let mut net = full(3);
     report(&mut net, 0, &[(30, 1)], NOW);
     report(&mut net, 1, &[(300, 1)], NOW);
@@ -128,7 +128,7 @@ fn sites_whose_visitors_came_in_the_same_seconds_are_served_in_turn() {
 }
 
 #[test]
-fn visitors_who_came_in_the_same_seconds_have_the_same_chance_at_each_site() {
+fn visitors_of_the_same_seconds_have_the_same_chance_at_each_site() {
     let slots = |slots| {
         let mut net = full(3);
         report(&mut net, 0, &[(100, 600)], NOW);
@@ -146,7 +146,7 @@ fn visitors_who_came_in_the_same_seconds_have_the_same_chance_at_each_site() {
 }
 
 #[test]
-fn visitors_at_the_door_come_after_those_in_line() {
+fn visitors_at_the_door_come_after_the_line() {
     let mut net = full(2);
     report_by(&mut net, 0, 3, &[], NOW, 0);
     report_by(&mut net, 0, 3, &[], NOW + 8, 0);
@@ -158,7 +158,7 @@ fn visitors_at_the_door_come_after_those_in_line() {
 
 /// A site that refuses visitors in place of letting them wait has no line.
 #[test]
-fn a_site_without_a_line_is_served_when_it_has_lacked_slots_for_longer_than_others_waited() {
+fn a_site_without_a_line_is_served_when_it_has_lacked_slots_for_longest() {
     let mut net = full(2);
     let mut got = Vec::new();
     for second in 0..200 {
@@ -187,7 +187,7 @@ fn a_site_keeps_its_turn_for_a_moment_but_not_for_long() {
 }
 
 #[test]
-fn it_does_not_matter_which_time_the_clock_of_a_site_shows() {
+fn the_time_that_the_clock_of_a_site_shows_does_not_matter() {
     for wrong in [-400_000, -3_600, 0, 3_600, 1_000_000_000] {
         let mut net = full(2);
         report_by(&mut net, 0, 2, &[(100, 1), (40, 1)], NOW, wrong);
@@ -200,7 +200,7 @@ fn it_does_not_matter_which_time_the_clock_of_a_site_shows() {
 /// The clock of the first site was set forward by an hour. Its two visitors of before seem to have
 /// waited for longer than all others, and those who come later do not.
 #[test]
-fn a_clock_that_was_set_forward_helps_only_those_who_wait_at_that_moment() {
+fn a_clock_set_forward_only_helps_the_visitors_waiting_at_that_moment() {
     let mut net = full(2);
     report_by(&mut net, 0, 4, &[(3_610, 2), (5, 2)], NOW, 3_600);
     report(&mut net, 1, &[(50, 2)], NOW);

@@ -11,7 +11,7 @@ fn asking_again_is_answered_with_the_same_pass() {
 }
 
 #[test]
-fn a_pass_is_prolonged_at_home_without_asking() {
+fn a_pass_is_extended_at_home_without_a_call() {
     let mut net = Net::new(1, 1, RULES);
     let pass = net.admit(0, 1, at(1)).unwrap();
     let Prolonged::Renew { pass, claim: None } = net.sites[0].prolong(&pass, at(50)) else {
@@ -22,7 +22,7 @@ fn a_pass_is_prolonged_at_home_without_asking() {
 }
 
 #[test]
-fn who_has_left_holds_the_slot_until_the_pass_ends() {
+fn a_departed_visitor_holds_the_slot_until_its_pass_ends() {
     let mut net = Net::new(1, 2, RULES);
     let pass = net.admit(0, 1, at(1)).unwrap();
     net.sites[0].leave(id(1), at(10));
@@ -43,7 +43,7 @@ fn a_pass_that_was_never_sent_is_taken_back_at_once() {
 }
 
 #[test]
-fn a_pass_that_was_prolonged_is_not_taken_back() {
+fn an_extended_pass_is_not_taken_back() {
     let mut net = Net::new(1, 1, RULES);
     let pass = net.admit(0, 1, at(1)).unwrap();
     net.prolong(0, &pass, at(2)).unwrap();
@@ -52,7 +52,7 @@ fn a_pass_that_was_prolonged_is_not_taken_back() {
 }
 
 #[test]
-fn the_slot_of_a_visitor_who_is_released_is_free_at_once() {
+fn releasing_a_visitor_frees_its_slot_at_once() {
     let mut net = Net::new(1, 1, RULES);
     let pass = net.admit(0, 1, at(1)).unwrap();
     net.prolong(0, &pass, at(2)).unwrap();
@@ -74,7 +74,7 @@ fn a_pass_that_was_given_twice_is_not_taken_back() {
 }
 
 #[test]
-fn who_has_left_and_comes_back_in_vain_holds_the_slot_until_the_old_pass_ends() {
+fn returning_in_vain_holds_the_slot_until_the_old_pass_ends() {
     let mut net = Net::new(2, 2, RULES);
     let pass = net.admit(0, 1, at(1)).unwrap();
     net.sites[0].leave(id(1), at(2));
@@ -85,7 +85,7 @@ fn who_has_left_and_comes_back_in_vain_holds_the_slot_until_the_old_pass_ends() 
 }
 
 #[test]
-fn who_was_taken_on_and_asks_as_a_new_visitor_keeps_the_slot() {
+fn an_adopted_visitor_that_asks_as_a_newcomer_keeps_its_slot() {
     let mut net = Net::new(3, 2, RULES);
     let pass = net.admit(0, 1, at(1)).unwrap();
     // The request is not delivered, so the other site owes the visitor a slot.
@@ -98,7 +98,7 @@ fn who_was_taken_on_and_asks_as_a_new_visitor_keeps_the_slot() {
 }
 
 #[test]
-fn a_ledger_that_has_not_joined_admits_nobody() {
+fn a_ledger_that_has_not_joined_admits_no_visitor() {
     let mut ledger = SiteLedger::new(SiteId::new(1), Incarnation::new(1), RULES, at(0)).unwrap();
     let Admission::Borrow { request, .. } = ledger.admit(id(1), at(0)) else {
         panic!("it has no slots")
@@ -107,7 +107,7 @@ fn a_ledger_that_has_not_joined_admits_nobody() {
 }
 
 #[test]
-fn time_that_runs_back_stands_still() {
+fn time_never_runs_backwards() {
     let mut net = Net::new(2, 1, RULES);
     net.admit(0, 1, at(100)).unwrap();
     assert_eq!(net.admit(0, 2, at(40)).unwrap().expires_at, at(400));
@@ -115,7 +115,7 @@ fn time_that_runs_back_stands_still() {
 }
 
 #[test]
-fn who_has_left_and_comes_back_has_its_own_slot() {
+fn a_departed_visitor_that_returns_has_its_own_slot() {
     let mut net = Net::new(1, 1, RULES);
     net.admit(0, 1, at(1)).unwrap();
     net.sites[0].leave(id(1), at(2));

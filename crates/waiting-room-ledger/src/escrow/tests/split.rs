@@ -10,7 +10,7 @@ fn crowd(net: &mut Net, site: usize, visitors: u32) {
 }
 
 #[test]
-fn reserves_follow_the_demand_and_then_nobody_asks() {
+fn reserves_follow_the_demand_and_settle() {
     let mut net = Net::new(400, 2, RULES);
     for second in 1..=60 {
         crowd(&mut net, 0, 30);
@@ -70,7 +70,7 @@ fn a_slot_that_is_free_goes_to_the_site_that_has_lacked_one_longest() {
 }
 
 #[test]
-fn a_lower_limit_sends_nobody_away_and_takes_reserves_back() {
+fn a_lower_limit_ends_no_session_and_takes_reserves_back() {
     let mut net = Net::new(100, 2, RULES);
     crowd(&mut net, 0, 10);
     net.run(1..=3);
@@ -107,7 +107,7 @@ fn no_more_than_the_limit_are_new_in_any_minute_in_the_world() {
 
 /// The clock of the second site is fast by one part in 256, which is the stated bound.
 #[test]
-fn a_fast_clock_lets_no_more_than_the_limit_in_within_a_minute() {
+fn a_fast_clock_admits_no_more_than_the_limit_within_a_minute() {
     let mut net = Net::new(100, 2, EscrowRules::rolling_minute());
     let mut admitted = Vec::new();
     for tick in 0..2_000_u32 {
@@ -139,7 +139,7 @@ fn a_fast_clock_lets_no_more_than_the_limit_in_within_a_minute() {
 }
 
 #[test]
-fn what_one_limit_refuses_the_other_takes_back() {
+fn a_refusal_by_one_limit_returns_the_grant_of_the_other() {
     let mut minute = Net::new(1, 1, EscrowRules::rolling_minute());
     minute.admit(0, 1, at(1)).unwrap();
     minute.sites[0].withdraw(id(1), at(1));
@@ -187,7 +187,7 @@ fn slots_that_come_one_at_a_time_go_to_one_site_after_the_other() {
 }
 
 #[test]
-fn a_site_that_is_cut_off_in_a_full_room_uses_what_it_holds() {
+fn a_site_that_is_cut_off_in_a_full_room_uses_its_own_slots() {
     let mut net = Net::new(2, 2, RULES);
     let [_, _] = [0, 1].map(|site| net.admit(site, 1, at(1)).unwrap());
     assert!(net.admit(0, 2, at(297)).is_none());
@@ -218,7 +218,7 @@ fn a_heartbeat_that_says_impossible_things_does_no_harm() {
 /// At the small site, each visitor waits for a moment and gives up. At the other site there is
 /// always a visitor that waits. Slots become free in bunches.
 #[test]
-fn a_site_where_nobody_waits_for_a_moment_does_not_lose_its_turn() {
+fn a_site_without_a_line_for_a_moment_does_not_lose_its_turn() {
     let mut net = Net::new(10, 2, RULES);
     let mut visitor = 0;
     for second in 1..=4 * 301 {
@@ -239,7 +239,7 @@ fn a_site_where_nobody_waits_for_a_moment_does_not_lose_its_turn() {
 }
 
 #[test]
-fn what_lapses_where_somebody_waits_goes_to_who_waits_elsewhere() {
+fn slots_that_lapse_at_one_line_go_to_visitors_that_wait_elsewhere() {
     let mut net = Net::new(2, 2, RULES);
     let [_, _] = [0, 1].map(|site| net.admit(site, 1, at(1)).unwrap());
     net.run(2..=299);

@@ -166,14 +166,14 @@ fn to_site() -> impl Strategy<Value = ToSite> {
 
 proptest! {
     #[test]
-    fn a_message_of_a_site_is_read_as_it_was_written(message in to_global()) {
+    fn a_message_of_a_site_round_trips(message in to_global()) {
         let bytes = message.encode();
         prop_assert!(bytes.len() <= MAX_MESSAGE_LEN);
         prop_assert_eq!(ToGlobal::decode(&bytes), Ok(message));
     }
 
     #[test]
-    fn a_message_to_a_site_is_read_as_it_was_written(message in to_site()) {
+    fn a_message_to_a_site_round_trips(message in to_site()) {
         let bytes = message.encode();
         let is_world = matches!(message, ToSite::World(_));
         let most = if is_world { MAX_WORLD_LEN } else { MAX_MESSAGE_LEN };
@@ -249,7 +249,7 @@ fn a_message_of_another_version_is_refused_with_both_versions() {
 }
 
 #[test]
-fn a_message_that_is_sent_back_is_refused() {
+fn a_message_in_the_wrong_direction_is_refused() {
     let bytes = ToSite::Report { term: Term::new(3) }.encode();
     assert_eq!(ToGlobal::decode(&bytes), Err(WireError::Value { field: "kind" }));
 }

@@ -44,7 +44,7 @@ impl Counters {
 }
 
 #[test]
-fn a_node_that_knows_the_pools_are_dry_asks_nobody() {
+fn a_node_that_knows_the_pools_are_dry_makes_no_call() {
     let mut counters = Counters::default();
     let mut admission = admission(rules(SlotPolicy::Counters), SAN_JOSE, state(3));
     assert_eq!(counters.admitted(&mut admission, SAN_JOSE, 129, noted()), 128);
@@ -85,7 +85,7 @@ fn an_older_snapshot_changes_nothing() {
 }
 
 #[test]
-fn the_first_who_asks_a_counter_fixes_the_slots_of_the_minute() {
+fn the_first_call_to_a_counter_fixes_the_slots_of_the_minute() {
     let mut counter = TicketCounter::new();
     let minute = Minute::of(noted());
     let request =
@@ -111,7 +111,7 @@ fn a_ticket_that_comes_after_the_turn_of_the_minute_is_good() {
 }
 
 #[test]
-fn who_got_none_while_the_minute_turned_begins_again_with_the_new_one() {
+fn a_call_without_a_ticket_at_the_turn_of_the_minute_starts_over() {
     let mut admission = admission(rules(SlotPolicy::Counters), SAN_JOSE, state(3));
     let SlotDecision::Request(request) = admission.arrive(clock(11, 45, 59)) else {
         panic!("there are slots")
@@ -124,7 +124,7 @@ fn who_got_none_while_the_minute_turned_begins_again_with_the_new_one() {
 }
 
 #[test]
-fn a_clock_that_is_set_back_gives_nobody_a_second_part() {
+fn a_clock_that_is_set_back_grants_no_second_share() {
     let mut node = admission(rules(SlotPolicy::Even), SAN_JOSE, state(3));
     let mut counters = Counters::default();
     assert_eq!(counters.admitted(&mut node, SAN_JOSE, 300, clock(11, 46, 0)), 16);
@@ -132,7 +132,7 @@ fn a_clock_that_is_set_back_gives_nobody_a_second_part() {
 }
 
 #[test]
-fn a_clock_that_is_set_right_after_it_was_far_ahead_lets_in_again() {
+fn a_clock_that_was_far_ahead_admits_again_once_it_is_set_right() {
     let mut node = admission(rules(SlotPolicy::Even), SAN_JOSE, state(3));
     let mut counters = Counters::default();
     // Long after the snapshot there are no slots.
@@ -185,7 +185,7 @@ fn a_counter_keeps_the_minute_before_and_no_other() {
 }
 
 #[test]
-fn a_counter_that_does_not_reply_leaves_the_next_one() {
+fn an_unresponsive_counter_leaves_the_next_one() {
     let mut admission = admission(rules(SlotPolicy::Counters), SAN_JOSE, state(3));
     let SlotDecision::Request(site) = admission.arrive(noted()) else { panic!("there are slots") };
     let SlotDecision::Request(anywhere) = admission.on_timeout(&site, noted()) else {

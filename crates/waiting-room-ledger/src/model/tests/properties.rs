@@ -20,7 +20,7 @@ proptest! {
     }
 
     #[test]
-    fn everybody_gets_the_exact_share_up_or_down_by_less_than_one(
+    fn every_share_is_exact_to_less_than_one(
         available: u32,
         weights in weights(),
     ) {
@@ -50,7 +50,7 @@ proptest! {
     }
 
     #[test]
-    fn who_weighs_more_never_gets_less(available: u32, weights in weights(), more in 1..1_000_u64) {
+    fn a_larger_weight_never_gets_less(available: u32, weights in weights(), more in 1..1_000_u64) {
         let slots = apportion(available, &weights);
         let mut heavier = weights.clone();
         heavier[0] += more;
@@ -61,7 +61,7 @@ proptest! {
     }
 
     #[test]
-    fn a_slot_more_costs_nobody_more_than_one(available in 0..u32::MAX, weights in weights()) {
+    fn an_additional_slot_costs_no_site_more_than_one(available in 0..u32::MAX, weights in weights()) {
         let less = apportion(available, &weights);
         let more = apportion(available + 1, &weights);
         prop_assert!(less.iter().zip(&more).all(|(less, more)| *less <= more + 1));
@@ -82,7 +82,7 @@ proptest! {
     }
 
     #[test]
-    fn counters_use_every_slot_that_is_asked_for_at_all_sites(mut world in worlds()) {
+    fn counters_use_every_requested_slot_at_all_sites(mut world in worlds()) {
         // 300 visitors per node are more than there can be slots.
         world.arrivals = (0..world.nodes.len()).flat_map(|node| vec![(node, 0); 300]).collect();
         let limits = limits().any_floor(world.floor);
@@ -110,13 +110,13 @@ fn the_curve_does_admit_more_than_there_are_slots() {
 }
 
 #[test]
-fn a_slot_more_may_cost_somebody_one() {
+fn an_additional_slot_may_cost_a_site_one() {
     assert_eq!(apportion(10, &[6, 6, 2]), [4, 4, 2]);
     assert_eq!(apportion(11, &[6, 6, 2]), [5, 5, 1]);
 }
 
 #[test]
-fn among_equals_the_first_gets_what_is_left() {
+fn among_equals_the_first_gets_the_remainder() {
     assert_eq!(apportion(2, &[1, 1, 1]), [1, 1, 0]);
     assert_eq!(apportion(5, &[0, 2, 2]), [0, 3, 2]);
     assert_eq!(apportion(7, &[0, 0]), [0, 0]);

@@ -144,12 +144,12 @@ fn v14_eight_of_ten_needs_a_curve_factor_near_a_quarter() {
 }
 
 #[test]
-fn v15_seven_and_one_come_in_under_the_curve() {
+fn v15_seven_and_one_enter_under_the_curve() {
     assert_eq!(two_nodes(curve(0.25), [7, 1]), [7, 1]);
 }
 
 #[test]
-fn v16_eight_and_seven_are_five_more_than_there_are_slots() {
+fn v16_eight_and_seven_are_five_more_than_the_slots() {
     assert_eq!(two_nodes(curve(0.25), [8, 7]), [8, 7]);
 }
 
@@ -211,12 +211,12 @@ fn v21_the_ticket_9_is_the_last_of_ten() {
 }
 
 #[test]
-fn v22_seven_and_one_come_in_with_counters() {
+fn v22_seven_and_one_enter_with_counters() {
     assert_eq!(two_nodes(COUNTERS, [7, 1]), [7, 1]);
 }
 
 #[test]
-fn v23_of_eight_and_seven_ten_come_in_with_counters() {
+fn v23_of_eight_and_seven_ten_enter_with_counters() {
     assert_eq!(two_nodes(COUNTERS, [8, 7]), [8, 2]);
 }
 
@@ -244,7 +244,7 @@ fn v25_a_single_node_of_san_jose_admits_128() {
 }
 
 #[test]
-fn v26_what_london_does_not_use_is_stranded() {
+fn v26_slots_that_london_does_not_use_are_stranded() {
     let admitted = admitted(COUNTERS, SAN_JOSE, 1, 200);
     assert_eq!(50 + admitted, 178);
     assert_eq!(200 - 178, slots().site(LONDON));
@@ -290,7 +290,7 @@ fn v28_a_decision_looks_at_the_minute_before_and_counts_in_its_own() {
 }
 
 #[test]
-fn v29_who_comes_back_after_the_session_goes_to_the_back_of_the_line() {
+fn v29_returning_after_the_session_joins_the_back_of_the_line() {
     let mut room = room(1);
     let [ann, bob, eve] = [1, 2, 3].map(VisitorId::new);
     let old = pass(room.enter(ann, noted()));
@@ -344,7 +344,7 @@ fn v31_queueing_begins_at_the_limit_and_ends_below_it() {
 }
 
 #[test]
-fn v32_who_waited_wrongly_comes_in_after_one_refresh() {
+fn v32_a_wrongly_queued_visitor_enters_after_one_refresh() {
     let refresh = RoomRules::new("article", 200).refresh_interval();
     assert_eq!(refresh, Duration::from_secs(20));
     // All 17 visitors meet the same node. One refresh later, the node has 16 slots again.
@@ -355,7 +355,7 @@ fn v32_who_waited_wrongly_comes_in_after_one_refresh() {
 }
 
 #[test]
-fn v33_divided_evenly_a_crowd_with_some_skew_waits_a_fifth_to_a_third_below_the_limit() {
+fn v33_an_even_split_queues_a_skewed_crowd_well_below_the_limit() {
     // There are ten nodes. Of 30 visitors the busiest node gets four, where an equal part is three.
     let arrivals = [40, 35, 32, 30, 30, 29, 28, 27, 25, 24];
     let slots = 300;
@@ -394,7 +394,7 @@ fn v35_a_fixed_window_admits_twice_the_limit_around_its_boundary() {
 }
 
 #[test]
-fn v36_a_sliding_log_may_count_what_it_refuses() {
+fn v36_a_sliding_log_may_count_its_refusals() {
     let log = SlidingLog::new(&Quota::per_minute(2), Refusals::Count);
     let mut state = TickLog::default();
     let mut request =
@@ -409,7 +409,7 @@ fn v36_a_sliding_log_may_count_what_it_refuses() {
 /// Drawing is atomic: no request reads a number that another one is about to change. The tests of
 /// `waiting-room-redis` do the same with several nodes and one server.
 #[test]
-fn v37_two_who_draw_at_once_from_a_counter_at_3_leave_it_at_5() {
+fn v37_two_simultaneous_draws_from_a_counter_at_3_leave_it_at_5() {
     let mut counter = TicketCounter::new();
     let request = request_of_ten();
     (0..3).for_each(|_| _ = counter.take(&request, noted()));

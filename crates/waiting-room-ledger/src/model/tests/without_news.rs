@@ -24,7 +24,7 @@ fn without_a_snapshot_only_the_floor_is_left() {
 }
 
 #[test]
-fn a_stale_snapshot_says_nothing_but_how_many_nodes_there_are() {
+fn a_stale_snapshot_only_tells_the_number_of_nodes() {
     let later = noted() + Duration::from_secs(181);
     let of = |policy| admitted(&mut admission(with_floor(policy), SAN_JOSE, state(3)), later);
     assert_eq!(of(SlotPolicy::Counters), 20);
@@ -32,7 +32,7 @@ fn a_stale_snapshot_says_nothing_but_how_many_nodes_there_are() {
 }
 
 #[test]
-fn who_knows_nothing_does_not_fix_the_slots_of_those_who_do() {
+fn a_node_without_news_does_not_fix_the_slots_of_the_others() {
     let rules = NodeRules::new(limits().any_floor(0.02), SlotPolicy::Counters);
     let mut counters = Counters::default();
     let mut new = SiteAdmission::new(rules, DELHI).unwrap();
@@ -45,7 +45,7 @@ fn who_knows_nothing_does_not_fix_the_slots_of_those_who_do() {
 }
 
 #[test]
-fn the_first_who_knows_the_world_fixes_the_slots() {
+fn the_first_node_with_news_fixes_the_slots() {
     let rules = NodeRules::new(limits().any_floor(0.5), SlotPolicy::Counters);
     let world = |version, active| WorldSnapshot::new(version, noted()).with_active(active);
     let mut counters = Counters::default();
@@ -121,7 +121,7 @@ fn a_full_room_has_no_slots() {
 }
 
 #[test]
-fn rules_that_make_no_sense_are_named() {
+fn invalid_rules_are_named() {
     let error = |rules: SlotRules| rules.validate().unwrap_err().to_string();
     let good = limits();
     let curve = |curve_factor| NodeRules::new(good, SlotPolicy::Curve { curve_factor });

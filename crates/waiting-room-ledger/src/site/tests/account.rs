@@ -181,12 +181,12 @@ fn command() -> impl Strategy<Value = Command> {
 static WORLDS: AtomicU64 = AtomicU64::new(0);
 
 #[test]
-fn redis_says_what_the_ledgers_of_a_site_say() {
+fn redis_agrees_with_the_ledgers_of_a_site() {
     Accounts::ALL.into_iter().for_each(|accounts| agree(Engine::Redis, accounts));
 }
 
 #[test]
-fn valkey_says_what_the_ledgers_of_a_site_say() {
+fn valkey_agrees_with_the_ledgers_of_a_site() {
     Accounts::ALL.into_iter().for_each(|accounts| agree(Engine::Valkey, accounts));
 }
 

@@ -341,12 +341,12 @@ async fn report(room: &RedisStore, at_door: u32) -> SiteReport {
 }
 
 #[test]
-fn redis_decides_as_the_simulation_does() {
+fn redis_agrees_with_the_simulation() {
     agree(Engine::Redis);
 }
 
 #[test]
-fn valkey_decides_as_the_simulation_does() {
+fn valkey_agrees_with_the_simulation() {
     agree(Engine::Valkey);
 }
 
@@ -400,7 +400,7 @@ async fn with_one_visitor(server: &str) -> (World, Pass) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_room_that_was_lost_counts_from_zero_and_its_passes_go_on() {
+async fn a_lost_room_counts_from_zero_and_its_passes_stay_valid() {
     for engine in Engine::ALL {
         let server = start(engine);
         let (mut world, pass) = with_one_visitor(&server.url()).await;
@@ -465,7 +465,7 @@ async fn a_site_with_a_lease_goes_on_to_hold_slots_and_an_account_ends_the_count
 
 /// No visitor was admitted for half a minute, so the measured rate is near zero.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_line_that_has_stood_still_gets_tickets_for_all_who_may_enter_soon() {
+async fn a_line_that_stood_still_gets_tickets_for_all_imminent_admissions() {
     for engine in Engine::ALL {
         let server = start(engine);
         let clock = ManualClock::new(BEGIN);

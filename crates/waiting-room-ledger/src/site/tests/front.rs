@@ -182,7 +182,7 @@ fn seconds(front: &LineFront) -> Vec<(u64, u32)> {
 /// Visitors arrive, check in or not, and are admitted. After each step, the report has to say what
 /// follows from the whole line.
 #[tokio::test]
-async fn the_front_is_that_of_the_line_behind_those_who_have_a_slot() {
+async fn the_front_begins_behind_the_visitors_with_a_slot() {
     let seed = getrandom::u64().unwrap();
     println!("seed {seed}");
     for (number, engine) in (0..).zip(Engine::ALL) {

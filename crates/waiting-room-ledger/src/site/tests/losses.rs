@@ -159,7 +159,7 @@ async fn on_each(test: impl AsyncFn(Engine)) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_room_has_the_slots_of_its_account_whatever_its_rules_say() {
+async fn a_room_has_the_slots_of_its_account_under_any_rules() {
     on_each(async |engine| {
         let mut site = Site::with(engine, 2).await;
         site.admitted().await;
@@ -260,7 +260,7 @@ async fn messages_of_another_epoch_term_or_life_grant_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_lease_nobody_enters_and_nothing_is_prolonged() {
+async fn without_a_lease_no_visitor_enters_and_no_session_is_extended() {
     on_each(async |engine| {
         let mut site = Site::with(engine, 3).await;
         let pass = site.admitted().await;
@@ -316,7 +316,7 @@ async fn a_lost_room_counts_all_slots_as_in_use_until_the_session_is_over() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_slots_of_visitors_that_do_not_return_are_free_after_a_session_and_a_margin() {
+async fn the_slots_of_lost_visitors_are_free_after_a_session_and_a_margin() {
     on_each(async |engine| {
         let mut site = Site::with(engine, 2).await;
         site.admitted().await;
@@ -338,7 +338,7 @@ async fn the_slots_of_visitors_that_do_not_return_are_free_after_a_session_and_a
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn after_a_restart_sessions_go_on_and_nobody_enters_in_place_of_those_that_were_lost() {
+async fn after_a_restart_sessions_continue_and_lost_ones_are_not_replaced() {
     on_each(async |engine| {
         let mut site = Site::with(engine, 4).await;
         let pass = site.admitted().await;

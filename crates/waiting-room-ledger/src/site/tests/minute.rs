@@ -44,7 +44,7 @@ async fn a_new_visitor_needs_a_slot_and_a_place_in_the_minute() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_place_is_held_until_sixty_seconds_have_passed_by_every_clock_within_the_drift() {
+async fn a_place_is_held_for_sixty_seconds_by_every_clock_within_the_drift() {
     on_each(async |engine| {
         let mut site = Site::with(engine, 9, 2).await;
         site.admitted().await;
@@ -73,7 +73,7 @@ async fn a_place_is_held_until_sixty_seconds_have_passed_by_every_clock_within_t
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_visitor_who_leaves_frees_its_slot_and_no_place_in_the_minute() {
+async fn leaving_frees_the_slot_and_no_place_in_the_minute() {
     on_each(async |engine| {
         let mut site = Site::with(engine, 1, 2).await;
         let pass = site.admitted().await;
@@ -88,7 +88,7 @@ async fn a_visitor_who_leaves_frees_its_slot_and_no_place_in_the_minute() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_lease_on_the_minute_sessions_are_extended_and_no_new_visitor_enters() {
+async fn without_a_lease_on_the_minute_sessions_continue_and_none_begins() {
     on_each(async |engine| {
         let mut site = Site::with(engine, 9, 9).await;
         let pass = site.admitted().await;
@@ -112,7 +112,7 @@ async fn without_a_lease_on_the_minute_sessions_are_extended_and_no_new_visitor_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_lease_on_slots_no_place_in_the_minute_is_asked_for_and_none_is_taken() {
+async fn without_a_lease_on_slots_no_place_in_the_minute_is_requested_or_taken() {
     on_each(async |engine| {
         let mut site = Site::with(engine, 9, 1).await;
         let pass = site.admitted().await;
@@ -132,7 +132,7 @@ async fn without_a_lease_on_slots_no_place_in_the_minute_is_asked_for_and_none_i
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn slots_are_asked_for_only_for_visitors_who_have_a_place_in_the_minute() {
+async fn slots_are_requested_only_for_visitors_with_a_place_in_the_minute() {
     on_each(async |engine| {
         let mut site = Site::with(engine, 0, 0).await;
         site.at_door = 3;
@@ -163,7 +163,7 @@ async fn slots_are_asked_for_only_for_visitors_who_have_a_place_in_the_minute() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_is_asked_for_that_the_site_has_and_may_use() {
+async fn a_site_requests_nothing_that_it_has_and_may_use() {
     on_each(async |engine| {
         let mut site = Site::with(engine, 1, 3).await;
         site.admitted().await;
@@ -180,7 +180,7 @@ async fn nothing_is_asked_for_that_the_site_has_and_may_use() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn slots_are_given_back_while_the_minute_is_exhausted_although_visitors_wait() {
+async fn slots_are_returned_while_the_minute_is_exhausted_even_if_visitors_wait() {
     on_each(async |engine| {
         let mut site = Site::with(engine, 0, 2).await;
         site.at_door = 2;

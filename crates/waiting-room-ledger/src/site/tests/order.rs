@@ -175,7 +175,7 @@ impl World {
 /// All active visitors are at the second site, where slots become free. The visitors of the first site
 /// have waited for longer.
 #[tokio::test]
-async fn slots_that_become_free_at_one_site_go_to_visitors_who_have_waited_longer_at_another() {
+async fn freed_slots_go_to_visitors_that_have_waited_longer_at_another_site() {
     const LIMIT: u32 = 20;
     let mut world = World::new(LIMIT).await;
     world.pass(1).await;
@@ -200,7 +200,7 @@ async fn slots_that_become_free_at_one_site_go_to_visitors_who_have_waited_longe
 /// The sessions of a crowd end at about the same time. The visitors of the first site have waited for
 /// longer than all of the second one, and are more than it has ever admitted.
 #[tokio::test]
-async fn a_site_gets_the_slots_that_become_free_at_once_if_its_visitors_have_waited_longest() {
+async fn a_site_with_the_longest_waiting_visitors_gets_freed_slots_at_once() {
     const LIMIT: u32 = 120;
     let mut world = World::new(LIMIT).await;
     world.pass(1).await;

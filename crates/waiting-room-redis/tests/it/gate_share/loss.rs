@@ -14,7 +14,7 @@ use crate::{
 };
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_that_cannot_renew_its_share_does_as_it_was_told_when_the_lease_is_over() {
+async fn a_node_that_cannot_renew_its_share_follows_its_policy_after_the_lease() {
     on_each(async |engine| {
         let mut server = start(engine);
         let mut keeps = share(&server, GateStoreFailure::LocalShare).await;
@@ -64,7 +64,8 @@ async fn limits_in_force_never_add_up_to_more_than_the_total_when_a_node_is_cut_
             share(&server, GateStoreFailure::Refuse).await,
             share(&server, GateStoreFailure::Refuse).await,
         ];
-        let (limits, pause) = (Limits::default(), cut_off.until_next());
+        let limits = Limits::default();
+        let pause = cut_off.until_next();
         let [one, other] = &mut others;
         let happens = async {
             limits.until(|limits| limits == [6, 6, 6]).await;

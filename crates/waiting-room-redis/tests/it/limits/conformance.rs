@@ -22,12 +22,12 @@ const LIMITS: [u64; 6] = [0, 1, 2, 3, 7, 1_000];
 const KEYS: [&str; 3] = ["ann", "bob", "eve"];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn redis_decides_as_the_core_does() {
+async fn redis_agrees_with_the_core() {
     decides_as_the_core_does(Engine::Redis).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn valkey_decides_as_the_core_does() {
+async fn valkey_agrees_with_the_core() {
     decides_as_the_core_does(Engine::Valkey).await;
 }
 
@@ -49,7 +49,7 @@ async fn decides_as_the_core_does(engine: Engine) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_double_cannot_hold_is_reckoned_as_the_core_does() {
+async fn numbers_beyond_a_double_are_computed_as_in_the_core() {
     let server = start(Engine::Redis);
     let clock = ManualClock::new(START);
     let node = node_at(&server, &clock).await;
@@ -214,12 +214,15 @@ async fn compare_all(
     if is_allowed {
         soft.iter_mut().for_each(|ask| _ = charge_all(std::slice::from_mut(ask), clock.now()));
     }
-    let (mut hard, mut soft) = (hard.iter(), soft.iter());
+    let mut hard = hard.iter();
+    let mut soft = soft.iter();
     let mut expected = Vec::new();
     for ask in &asks {
         let twin = if ask.is_soft { soft.next() } else { hard.next() }.unwrap();
-        expected
-            .push((twin.decision().map(|it| in_micros(&it.describe())), twin.charge().is_some()));
+        expected.push((
+            twin.decision().map(|decision| in_micros(&decision.describe())),
+            twin.charge().is_some(),
+        ));
     }
     let said = replies.iter().map(|reply| (reply.decision, reply.charge.is_some()));
     assert_eq!(said.collect::<Vec<_>>(), expected, "{asks:#?}");

@@ -49,7 +49,7 @@ async fn two_nodes_at_once_allow_exactly_one_limit() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn waiting_exactly_as_told_is_enough_and_a_microsecond_less_is_not() {
+async fn waiting_the_stated_time_suffices_and_a_microsecond_less_does_not() {
     let micro = Duration::from_micros(1);
     for engine in Engine::ALL {
         let server = start(engine);
@@ -83,7 +83,8 @@ async fn waiting_exactly_as_told_is_enough_and_a_microsecond_less_is_not() {
 #[tokio::test(flavor = "multi_thread")]
 async fn nodes_hash_alike_and_count_together_by_the_time_of_the_server() {
     let server = start(Engine::Redis);
-    let (here, there) = (node(&server).await, node(&server).await);
+    let here = node(&server).await;
+    let there = node(&server).await;
     assert_eq!(here.hasher().hash("ann"), there.hasher().hash("ann"));
     let daily = policy(Algorithm::FixedWindow(Alignment::FirstHit), Quota::per_day(3));
     for node in [&here, &there, &here] {

@@ -49,7 +49,7 @@ fn header<'a>(response: &'a Response, name: &str) -> &'a str {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_nodes_of_a_service_share_their_limits_and_tell_the_same_numbers() {
+async fn two_nodes_of_a_service_share_their_limits_and_report_the_same_numbers() {
     for engine in Engine::ALL {
         let server = start(engine);
         let refuse = RateStoreFailure::Refuse;
@@ -78,7 +78,7 @@ async fn two_nodes_of_a_service_share_their_limits_and_tell_the_same_numbers() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_its_store_each_mode_does_what_it_says_within_the_deadline() {
+async fn without_its_store_each_mode_acts_as_named_within_the_deadline() {
     let nodes = NonZeroU32::new(5).unwrap();
     for (on_failure, allowed, reason) in [
         (RateStoreFailure::Admit, 12, "admitted:unlimited"),
@@ -130,7 +130,7 @@ async fn is_shared(node: &Router) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_that_starts_while_its_store_is_away_goes_by_the_policy_until_it_is_there() {
+async fn a_node_that_starts_without_its_store_follows_the_policy_until_it_is_up() {
     let mut server = start(Engine::Redis);
     server.kill();
     let client = redis::Client::open(server.url()).unwrap();

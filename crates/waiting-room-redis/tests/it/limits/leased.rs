@@ -19,7 +19,9 @@ const LEASE: Duration = Duration::from_secs(1);
 /// Returns the algorithms whose limits can be leased.
 pub(crate) fn leased() -> impl Iterator<Item = Algorithm> {
     let counts_refusals = Algorithm::SlidingLog(Refusals::Count);
-    ALL.into_iter().filter(move |&it| it != Algorithm::LeakyQueue && it != counts_refusals)
+    ALL.into_iter().filter(move |&algorithm| {
+        algorithm != Algorithm::LeakyQueue && algorithm != counts_refusals
+    })
 }
 
 /// Starts a node that leases blocks of at most `largest` units.
@@ -50,11 +52,12 @@ async fn left(node: &RedisLimits, ask: &ChargeRequest) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn while_a_block_lasts_nothing_is_asked_and_each_is_told_what_is_left() {
+async fn requests_within_a_block_need_no_call_and_report_the_remaining_units() {
     for engine in Engine::ALL {
         let server = start(engine);
         let clock = ManualClock::new(START);
-        let (node, other) = (lessee(&server, &clock, 50).await, node_at(&server, &clock).await);
+        let node = lessee(&server, &clock, 50).await;
+        let other = node_at(&server, &clock).await;
         for algorithm in leased() {
             let one = ask(&daily("one", algorithm, 1_000), "ann", 1);
             // The first request of a key leases no block. After a second one, more are likely.
@@ -75,11 +78,12 @@ async fn while_a_block_lasts_nothing_is_asked_and_each_is_told_what_is_left() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_unspent_comes_back_when_the_lease_ends() {
+async fn unspent_units_return_when_the_lease_ends() {
     for engine in Engine::ALL {
         let server = start(engine);
         let clock = ManualClock::new(START);
-        let (node, other) = (lessee(&server, &clock, 50).await, node_at(&server, &clock).await);
+        let node = lessee(&server, &clock, 50).await;
+        let other = node_at(&server, &clock).await;
         for algorithm in leased() {
             let one = ask(&daily("unspent", algorithm, 100), "ann", 1);
             for spent in 1..=5 {
@@ -97,13 +101,14 @@ async fn what_is_unspent_comes_back_when_the_lease_ends() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn near_the_limit_each_is_asked_and_the_limit_is_spent_to_the_unit() {
+async fn near_the_limit_every_request_asks_and_every_unit_is_spent() {
     let server = start(Engine::Redis);
     let clock = ManualClock::new(START);
     let nodes = [lessee(&server, &clock, 50).await, lessee(&server, &clock, 50).await];
     for algorithm in leased() {
         let one = ask(&daily("near", algorithm, 200), "ann", 1);
-        let (mut spent, mut last_asked) = (0_u64, 0);
+        let mut spent = 0_u64;
+        let mut last_asked = 0;
         for turn in 0..1_000 {
             let before = scripts(&server).await;
             spent += u64::from(spend(&nodes[turn % 2], &one).await.is_some());
@@ -123,10 +128,11 @@ async fn near_the_limit_each_is_asked_and_the_limit_is_spent_to_the_unit() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn limits_of_which_none_can_be_lent_are_asked_each_time() {
+async fn limits_that_cannot_be_lent_are_asked_each_time() {
     let server = start(Engine::Redis);
     let clock = ManualClock::new(START);
-    let (node, other) = (lessee(&server, &clock, 50).await, node_at(&server, &clock).await);
+    let node = lessee(&server, &clock, 50).await;
+    let other = node_at(&server, &clock).await;
     for algorithm in [Algorithm::LeakyQueue, Algorithm::SlidingLog(Refusals::Count)] {
         let alone = ask(&daily("alone", algorithm, 1_000), "ann", 1);
         let twin = ask(&daily("twin", algorithm, 1_000), "ann", 1);
@@ -147,10 +153,11 @@ async fn limits_of_which_none_can_be_lent_are_asked_each_time() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_is_refused_by_one_limit_spends_nothing_of_the_block_of_another() {
+async fn a_refusal_by_one_limit_spends_nothing_from_the_block_of_another() {
     let server = start(Engine::Redis);
     let clock = ManualClock::new(START);
-    let (node, other) = (lessee(&server, &clock, 50).await, node_at(&server, &clock).await);
+    let node = lessee(&server, &clock, 50).await;
+    let other = node_at(&server, &clock).await;
     let wide = ask(&daily("wide", Algorithm::Gcra, 1_000), "all", 1);
     let narrow = |cost| ask(&daily("narrow", Algorithm::Gcra, 40), "ann", cost);
     for _ in 0..3 {
@@ -168,7 +175,7 @@ async fn who_is_refused_by_one_limit_spends_nothing_of_the_block_of_another() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_at_once_never_spend_a_unit_twice() {
+async fn concurrent_requests_never_spend_a_unit_twice() {
     for engine in Engine::ALL {
         let server = start(engine);
         let clock = ManualClock::new(START);
@@ -177,7 +184,8 @@ async fn many_at_once_never_spend_a_unit_twice() {
             let one = ask(&daily("many", algorithm, 500), "ann", 1);
             let mut tries = JoinSet::new();
             for number in 0..1_500 {
-                let (node, one) = (nodes[number % 2].clone(), one.clone());
+                let node = nodes[number % 2].clone();
+                let one = one.clone();
                 tries.spawn(async move { spend(&node, &one).await.is_some() });
             }
             let allowed = tries.join_all().await.into_iter().filter(|&allowed| allowed).count();
@@ -199,10 +207,11 @@ async fn many_at_once_never_spend_a_unit_twice() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_is_refused_for_what_the_node_holds_itself() {
+async fn no_request_is_refused_for_units_that_its_node_holds() {
     let server = start(Engine::Redis);
     let clock = ManualClock::new(START);
-    let (node, other) = (lessee(&server, &clock, 50).await, node_at(&server, &clock).await);
+    let node = lessee(&server, &clock, 50).await;
+    let other = node_at(&server, &clock).await;
     for algorithm in leased() {
         let all = ask(&daily("all", algorithm, 100), "all", 1);
         for _ in 0..2 {
@@ -219,7 +228,7 @@ async fn nobody_is_refused_for_what_the_node_holds_itself() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_was_refused_for_the_block_of_another_node_may_come_again_after_a_lease() {
+async fn a_request_refused_for_a_block_of_another_node_may_return_after_a_lease() {
     let server = start(Engine::Redis);
     let clock = ManualClock::new(START);
     let nodes = [lessee(&server, &clock, 50).await, lessee(&server, &clock, 50).await];
@@ -237,10 +246,11 @@ async fn who_was_refused_for_the_block_of_another_node_may_come_again_after_a_le
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_block_is_of_one_tier_and_quota_and_what_it_holds_itself_refuses_nobody() {
+async fn a_block_belongs_to_one_tier_and_quota_and_causes_no_refusal() {
     let server = start(Engine::Redis);
     let clock = ManualClock::new(START);
-    let (node, other) = (lessee(&server, &clock, 50).await, node_at(&server, &clock).await);
+    let node = lessee(&server, &clock, 50).await;
+    let other = node_at(&server, &clock).await;
     let tiers = [Quota::per_hour(100), Quota::per_hour(200)];
     let window = Algorithm::FixedWindow(Alignment::Epoch);
     let policy = Arc::new(RatePolicy::new("tiers", window, tiers));

@@ -42,7 +42,9 @@ async fn run(
     seed: u64,
     mut judge: impl FnMut(&Log, Timestamp, u64, bool),
 ) {
-    let (clock, mut chance, mut log) = (ManualClock::new(START), Chance(seed), Log::default());
+    let clock = ManualClock::new(START);
+    let mut chance = Chance(seed);
+    let mut log = Log::default();
     let mut nodes = Vec::new();
     for _ in 0..NODES {
         nodes.push(lessee(server, &clock, BLOCK).await);
@@ -96,8 +98,7 @@ async fn windows_have(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_window_of_a_log_has_more_than_the_limit_and_the_blocks_nor_much_less_when_one_is_refused()
- {
+async fn no_window_of_a_log_exceeds_the_limit_and_the_blocks() {
     let log = Algorithm::SlidingLog(Refusals::Ignore);
     windows_have(LIMIT + NODES * BLOCK, log, |at, now| at + WINDOW > now).await;
 }
@@ -116,7 +117,8 @@ async fn a_window_that_begins_while_blocks_are_held_has_the_limit_and_all_of_the
         }
         nodes.push(node);
     }
-    let (mut after, other) = (0, node_at(&server, &clock).await);
+    let mut after = 0;
+    let other = node_at(&server, &clock).await;
     clock.advance(Duration::from_millis(990));
     for node in &nodes {
         for _ in 0..BLOCK {
@@ -139,7 +141,7 @@ async fn a_fixed_window_never_has_more_than_the_limit() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn in_no_time_a_bucket_allows_more_than_what_it_holds_gets_and_has_lent() {
+async fn a_bucket_never_allows_more_than_it_holds_gains_and_has_lent() {
     let server = start(Engine::Redis);
     for seed in fresh_seeds(3) {
         println!("seed {seed}");
@@ -160,7 +162,7 @@ async fn in_no_time_a_bucket_allows_more_than_what_it_holds_gets_and_has_lent() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_unit_is_lost_or_made_whatever_is_spent_settled_and_refused() {
+async fn no_sequence_of_charges_loses_or_creates_a_unit() {
     let server = start(Engine::Redis);
     for seed in fresh_seeds(2) {
         println!("seed {seed}");

@@ -13,7 +13,7 @@ use super::support::{ALL, START, ask, charge, node_at, policy, scripts};
 use crate::support::{connection, start};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_offender_is_refused_without_asking_and_told_a_time_that_counts_down() {
+async fn an_offender_is_refused_without_a_call_and_its_retry_time_counts_down() {
     for engine in Engine::ALL {
         let server = start(engine);
         let clock = ManualClock::new(START);
@@ -35,7 +35,7 @@ async fn an_offender_is_refused_without_asking_and_told_a_time_that_counts_down(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_that_remembers_refusals_says_what_one_that_asks_each_time_says() {
+async fn remembering_refusals_agrees_with_asking_each_time() {
     let server = start(Engine::Redis);
     for (number, algorithm) in ALL.into_iter().enumerate() {
         let clock = ManualClock::new(START);
@@ -53,7 +53,7 @@ async fn a_node_that_remembers_refusals_says_what_one_that_asks_each_time_says()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_may_change_before_it_was_told_is_asked_each_time() {
+async fn a_refusal_that_may_end_early_is_asked_each_time() {
     let server = start(Engine::Redis);
     let clock = ManualClock::new(START);
     let node = node_at(&server, &clock).await;
@@ -78,10 +78,11 @@ async fn what_may_change_before_it_was_told_is_asked_each_time() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_refusal_is_remembered_of_one_key_cost_and_tier_and_not_for_long() {
+async fn a_refusal_is_remembered_briefly_for_one_key_cost_and_tier() {
     let server = start(Engine::Redis);
     let clock = ManualClock::new(START);
-    let (node, other) = (node_at(&server, &clock).await, node_at(&server, &clock).await);
+    let node = node_at(&server, &clock).await;
+    let other = node_at(&server, &clock).await;
     let tiers = [Quota::per_hour(2), Quota::per_hour(5)];
     let policy = Arc::new(RatePolicy::new("tiers", Algorithm::SlidingCounter, tiers));
     charge(&node, &ask(&policy, "ann", 1)).await;
@@ -106,7 +107,8 @@ async fn a_refusal_is_remembered_of_one_key_cost_and_tier_and_not_for_long() {
 async fn a_limit_that_remembers_does_not_hide_an_attempt_from_one_that_counts() {
     let server = start(Engine::Redis);
     let clock = ManualClock::new(START);
-    let (node, other) = (node_at(&server, &clock).await, node_at(&server, &clock).await);
+    let node = node_at(&server, &clock).await;
+    let other = node_at(&server, &clock).await;
     let burst = policy(Algorithm::Gcra, Quota::per_minute(1));
     let log = Algorithm::SlidingLog(Refusals::Count);
     let penal = Arc::new(RatePolicy::new("penal", log, [Quota::per_hour(1)]));

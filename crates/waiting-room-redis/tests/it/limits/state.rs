@@ -53,7 +53,7 @@ async fn keys_are_hashes_under_one_tag_and_end_when_they_are_replenished() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_log_is_no_longer_than_its_limit_whatever_is_refused_or_settled() {
+async fn a_log_is_never_longer_than_its_limit() {
     let server = start(Engine::Redis);
     let clock = ManualClock::new(START);
     let node = node_at(&server, &clock).await;
@@ -73,13 +73,14 @@ async fn a_log_is_no_longer_than_its_limit_whatever_is_refused_or_settled() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_given_back_after_many_others_have_come_is_taken_from_the_oldest() {
+async fn a_late_refund_is_taken_from_the_oldest_events() {
     let server = start(Engine::Valkey);
     let clock = ManualClock::new(START);
     let node = node_at(&server, &clock).await;
     let log = Algorithm::SlidingLog(Refusals::Ignore);
     let policy = RatePolicy::new("log", log, [Quota::per_hour(1_503)]).adjustable();
-    let (policy, second) = (Arc::new(policy), Duration::from_secs(1));
+    let policy = Arc::new(policy);
+    let second = Duration::from_secs(1);
     let mut charges = Vec::new();
     for _ in 0..1_503 {
         charges.push(charge(&node, &ask(&policy, "ann", 1)).await.charge.unwrap());
@@ -99,7 +100,7 @@ async fn what_is_given_back_after_many_others_have_come_is_taken_from_the_oldest
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_used_stays_used_when_quotas_change() {
+async fn used_units_stay_used_when_quotas_change() {
     let server = start(Engine::Valkey);
     for algorithm in ALL {
         let clock = ManualClock::new(START);
@@ -138,7 +139,8 @@ async fn a_clock_that_is_set_back_goes_on_from_where_it_was() {
         let clock = ManualClock::new(START);
         let early = node_at(&server, &clock).await;
         let policy = RatePolicy::new(format!("{algorithm:?}"), algorithm, [Quota::per_minute(2)]);
-        let (ann, bob) = (Arc::new(policy.adjustable()), "bob");
+        let ann = Arc::new(policy.adjustable());
+        let bob = "bob";
         for _ in 0..2 {
             assert!(charge(&late, &ask(&ann, "ann", 1)).await.charge.is_some());
         }
@@ -157,9 +159,10 @@ async fn a_clock_that_is_set_back_goes_on_from_where_it_was() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_has_lost_everything_is_given_its_script_and_secret_again() {
+async fn an_emptied_server_gets_its_script_and_secret_again() {
     let server = start(Engine::Redis);
-    let (old, mut connection) = (node(&server).await, connection(&server).await);
+    let old = node(&server).await;
+    let mut connection = connection(&server).await;
     let daily = policy(Algorithm::Gcra, Quota::per_day(3));
     for command in ["FLUSHALL", "SCRIPT"] {
         let mut command = redis::cmd(command);
@@ -171,9 +174,10 @@ async fn a_server_that_has_lost_everything_is_given_its_script_and_secret_again(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_that_hashes_otherwise_than_the_others_learns_from_them() {
+async fn a_node_with_another_secret_learns_the_shared_one() {
     let server = start(Engine::Redis);
-    let (old, mut connection) = (node(&server).await, connection(&server).await);
+    let old = node(&server).await;
+    let mut connection = connection(&server).await;
     let _: () = redis::cmd("FLUSHALL").query_async(&mut connection).await.unwrap();
     let new = node(&server).await;
     assert_ne!(old.hasher().hash("ann"), new.hasher().hash("ann"));

@@ -69,8 +69,8 @@ pub(crate) async fn charge(node: &RedisLimits, ask: &ChargeRequest) -> ChargeRep
 
 /// Rounds a decision up to microseconds, the resolution of the store.
 pub(crate) fn in_micros(decision: &Decision) -> Decision {
-    let micros = |it: Duration| {
-        let micros = it.as_nanos().div_ceil(1_000);
+    let micros = |duration: Duration| {
+        let micros = duration.as_nanos().div_ceil(1_000);
         Duration::from_micros(u64::try_from(micros).unwrap())
     };
     let Decision { limit, remaining, .. } = *decision;

@@ -14,7 +14,7 @@ fn a_request_that_failed_may_have_been_a_checkout() {
 }
 
 #[test]
-fn a_checkout_that_failed_frees_the_slot_however_late_it_is_known() {
+fn a_failed_checkout_frees_the_slot_however_late_it_is_known() {
     let mut scene = Scene::new(1, None);
     scene.ask(1, 0, ADMITTED);
     scene.sent(1, 50_000);
@@ -24,7 +24,7 @@ fn a_checkout_that_failed_frees_the_slot_however_late_it_is_known() {
 }
 
 #[test]
-fn an_admission_whose_first_answer_was_lost_may_have_been_long_ago() {
+fn an_admission_with_a_lost_first_answer_may_have_been_long_ago() {
     let mut scene = Scene::new(9, Some(1));
     scene.sent(1, 0);
     scene.failed(1, 5_000);
@@ -46,7 +46,7 @@ fn a_request_that_failed_may_have_the_slot() {
 }
 
 #[test]
-fn a_slot_that_was_renewed_unheard_outlives_the_pass_and_another_may_be_taken() {
+fn a_slot_renewed_without_an_answer_outlives_its_pass() {
     // The pass lapses at 60 s. The slot may be held until 178.5 s.
     for (back_at, answered_at, free) in
         [(59_000, 59_999, 1), (60_000, 60_000, 0), (59_000, 60_000, 0)]
@@ -64,7 +64,7 @@ fn a_slot_that_was_renewed_unheard_outlives_the_pass_and_another_may_be_taken() 
 }
 
 #[test]
-fn a_visitor_who_passed_is_active_until_its_pass_lapses_and_may_be_for_longer() {
+fn an_admitted_visitor_is_active_at_least_until_its_pass_lapses() {
     let mut scene = Scene::new(1, None);
     scene.ask(1, 0, ADMITTED);
     scene.sent(1, 50_000);
@@ -84,7 +84,7 @@ fn a_visitor_who_passed_is_active_until_its_pass_lapses_and_may_be_for_longer() 
 }
 
 #[test]
-fn a_restarted_room_does_not_know_who_was_present() {
+fn a_restarted_room_does_not_know_the_present_visitors() {
     let mut scene = two_in_line();
     scene.0.restarted(at(41_600), at(41_600));
     scene.ask(3, 42_000, ADMITTED);
@@ -147,7 +147,7 @@ fn a_ticket_that_a_failed_request_used_up_makes_no_place() {
 }
 
 #[test]
-fn an_early_question_does_not_tell_what_became_of_a_failed_request() {
+fn an_early_check_in_does_not_reveal_the_fate_of_a_failed_request() {
     let mut scene = Scene::new(1, None);
     scene.ask(1, 0, ADMITTED);
     scene.ask(2, 1_000, first());

@@ -75,7 +75,7 @@ fn another_request_under_way_may_have_the_slot() {
 }
 
 #[test]
-fn a_slot_belongs_to_the_one_who_is_ahead_and_present() {
+fn a_slot_belongs_to_the_first_present_visitor() {
     for (asks_at, expected) in [(31_000, 0), (51_000, 0), (51_001, 1)] {
         let mut scene = Scene::new(1, None);
         scene.ask(1, 0, ADMITTED);
@@ -98,7 +98,7 @@ fn a_first_touch_stands_in_no_line() {
 }
 
 #[test]
-fn those_who_certainly_came_later_do_not_stand_ahead() {
+fn certainly_later_arrivals_are_not_ahead() {
     let mut scene = Scene::new(2, None);
     scene.ask(1, 0, ADMITTED);
     scene.ask(9, 0, ADMITTED);
@@ -114,7 +114,7 @@ fn those_who_certainly_came_later_do_not_stand_ahead() {
 }
 
 #[test]
-fn who_was_let_in_during_the_flight_may_have_stood_ahead_when_it_was_decided() {
+fn a_visitor_admitted_during_the_flight_may_have_been_ahead() {
     let mut scene = Scene::new(2, None);
     scene.ask(1, 0, ADMITTED);
     scene.ask(9, 0, ADMITTED);
@@ -129,7 +129,7 @@ fn who_was_let_in_during_the_flight_may_have_stood_ahead_when_it_was_decided() {
 }
 
 #[test]
-fn who_asks_early_is_answered_from_the_ticket() {
+fn an_early_check_in_is_answered_from_the_ticket() {
     let mut scene = Scene::new(1, None);
     scene.ask(1, 0, ADMITTED);
     scene.ask(2, 1_000, first());
@@ -139,7 +139,7 @@ fn who_asks_early_is_answered_from_the_ticket() {
 }
 
 #[test]
-fn a_room_that_recovers_may_keep_everybody_out_for_a_while() {
+fn a_recovering_room_may_admit_no_visitor_for_a_while() {
     let mut scene = Scene::new(1, None);
     scene.0.restarted(at(0), at(60_000));
     scene.ask(1, 59_999, first());

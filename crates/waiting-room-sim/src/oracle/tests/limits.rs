@@ -22,7 +22,7 @@ fn a_session_that_may_be_over_is_not_counted() {
 }
 
 #[test]
-fn each_request_prolongs_a_session_from_its_departure() {
+fn each_request_extends_a_session_from_its_departure() {
     let mut scene = Scene::new(1, None);
     scene.ask(1, 0, ADMITTED);
     scene.sent(1, 50_000);
@@ -58,7 +58,7 @@ fn a_checkout_frees_the_slot_at_its_departure() {
 }
 
 #[test]
-fn a_request_that_was_no_checkout_kept_the_slot_all_the_time() {
+fn a_request_that_was_no_checkout_kept_the_slot_throughout() {
     let mut scene = Scene::new(1, None);
     scene.ask(1, 0, ADMITTED);
     scene.sent(1, 10_000);
@@ -68,7 +68,7 @@ fn a_request_that_was_no_checkout_kept_the_slot_all_the_time() {
 }
 
 #[test]
-fn what_is_never_answered_may_have_been_a_checkout() {
+fn an_unanswered_request_may_have_been_a_checkout() {
     let mut scene = Scene::new(1, None);
     scene.ask(1, 0, ADMITTED);
     scene.sent(1, 50_000);
@@ -98,7 +98,7 @@ fn admissions_a_minute_apart_share_no_window() {
 }
 
 #[test]
-fn a_session_that_goes_on_is_no_admission() {
+fn a_continued_session_is_no_admission() {
     let mut scene = Scene::new(9, Some(1));
     scene.ask(1, 0, ADMITTED);
     scene.ask(1, 30_000, ADMITTED);
@@ -107,7 +107,7 @@ fn a_session_that_goes_on_is_no_admission() {
 }
 
 #[test]
-fn a_visitor_who_left_and_returns_is_admitted_anew() {
+fn a_visitor_that_left_and_returns_is_admitted_anew() {
     let mut scene = Scene::new(9, Some(1));
     scene.ask(1, 0, ADMITTED);
     scene.leave(1, 10_000, 10_000);

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_later_visitor_let_in_first_is_an_inversion() {
+fn a_later_visitor_admitted_first_is_an_inversion() {
     let mut scene = two_in_line();
     scene.ask(3, 42_000, ADMITTED);
     scene.ask(2, 61_000, waits(1_000, 1));
@@ -11,7 +11,7 @@ fn a_later_visitor_let_in_first_is_an_inversion() {
 }
 
 #[test]
-fn a_visitor_who_was_away_may_be_overtaken() {
+fn an_away_visitor_may_be_overtaken() {
     let mut scene = two_in_line();
     scene.ask(3, 71_000, ADMITTED);
     scene.ask(2, 72_000, waits(1_000, 1));
@@ -19,7 +19,7 @@ fn a_visitor_who_was_away_may_be_overtaken() {
 }
 
 #[test]
-fn the_earlier_visitor_let_in_first_is_no_inversion() {
+fn an_earlier_visitor_admitted_first_is_no_inversion() {
     let mut scene = two_in_line();
     scene.ask(2, 61_000, ADMITTED);
     scene.ask(3, 62_000, waits(2_000, 1));
@@ -27,7 +27,7 @@ fn the_earlier_visitor_let_in_first_is_no_inversion() {
 }
 
 #[test]
-fn an_admission_under_way_with_the_question_is_no_inversion() {
+fn an_admission_concurrent_with_the_check_in_is_no_inversion() {
     let mut scene = two_in_line();
     scene.sent(2, 61_000);
     scene.ask(3, 61_500, ADMITTED);
@@ -36,7 +36,7 @@ fn an_admission_under_way_with_the_question_is_no_inversion() {
 }
 
 #[test]
-fn visitors_who_arrived_at_once_have_no_order() {
+fn simultaneous_arrivals_have_no_order() {
     let mut scene = Scene::new(1, None);
     scene.ask(1, 0, ADMITTED);
     scene.sent(2, 1_000);

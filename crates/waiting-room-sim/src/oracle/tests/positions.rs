@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_position_that_goes_up_is_counted() {
+fn a_rising_position_is_counted() {
     let mut scene = Scene::new(1, None);
     scene.ask(1, 0, ADMITTED);
     scene.ask(2, 1_000, first());
@@ -14,7 +14,7 @@ fn a_position_that_goes_up_is_counted() {
 }
 
 #[test]
-fn a_position_may_go_up_where_it_is_said_to_be_approximate() {
+fn an_approximate_position_may_rise() {
     let mut scene = Scene::new(1, None);
     scene.ask(1, 0, ADMITTED);
     scene.ask(2, 1_000, first());
@@ -30,7 +30,7 @@ fn a_position_may_go_up_where_it_is_said_to_be_approximate() {
 
 /// The answers during an outage reveal no decision, but they do show positions.
 #[test]
-fn a_position_shown_in_an_outage_is_the_one_that_a_later_position_is_compared_with() {
+fn a_position_shown_in_an_outage_is_compared_with_the_next_one() {
     let rises = |shown, later| {
         let mut scene = Scene::new(1, None);
         scene.ask(1, 0, ADMITTED);

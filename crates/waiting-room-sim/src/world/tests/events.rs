@@ -150,7 +150,7 @@ impl Door for WrongEvent {
 }
 
 #[test]
-fn the_oracle_finds_what_is_wrong_with_an_event_and_names_it() {
+fn the_oracle_finds_each_fault_of_an_event_and_names_it() {
     for seed in seeds(1) {
         for (wrong, expected) in [
             (Wrong::GivesNumbersTwice, "draw_mismatches"),

@@ -55,7 +55,7 @@ fn the_page_has_the_tables_and_the_bars_and_the_pictures_have_the_rest() {
 }
 
 #[test]
-fn a_visitor_too_early_is_a_bar_that_is_missed() {
+fn a_visitor_queued_too_early_misses_a_bar() {
     let is_met = |early| of_escrow(&escrow(early)).iter().all(|bar| bar.is_met());
     assert!(is_met(0.0));
     assert!(!is_met(1.0));
@@ -72,7 +72,7 @@ fn ledgers_that_are_farther_away_are_not_the_same_world() {
 }
 
 #[test]
-fn the_escrow_is_the_same_whatever_the_age_of_the_news() {
+fn the_escrow_does_not_depend_on_the_age_of_the_news() {
     let report = |delay| {
         let world = worlds::with_delay(worlds::spike(), delay);
         format!("{:?}", Contender::ESCROW.run(&world, 1))

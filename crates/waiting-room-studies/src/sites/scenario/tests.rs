@@ -27,7 +27,7 @@ fn parse(source: &str) -> Result<Scenario, ScenarioError> {
 }
 
 #[test]
-fn what_is_not_said_has_a_default() {
+fn omitted_fields_have_defaults() {
     let scenario = parse(GOOD).unwrap();
     assert_eq!((scenario.name(), scenario.seed()), ("test", Some(7)));
     assert_eq!(scenario.policies, [Policy::Even, Policy::Ideal]);
@@ -61,7 +61,7 @@ fn a_crowd_of_the_shop_takes_the_place_of_traffic() {
 }
 
 #[test]
-fn the_lower_limit_says_what_the_room_can_serve() {
+fn the_lower_limit_determines_the_capacity_of_the_room() {
     let scenario = parse(&GOOD.replace("new_users_per_minute = 100", "new_users_per_minute = 40"));
     assert!((scenario.unwrap().traffic.points[1].1 - 40.0).abs() < 1e-9);
 }

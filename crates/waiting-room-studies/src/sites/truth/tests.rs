@@ -16,7 +16,7 @@ fn early(truth: &mut Truth, now: u32) -> u64 {
 }
 
 #[test]
-fn who_waits_while_a_slot_is_free_waits_too_early() {
+fn waiting_while_a_slot_is_free_is_waiting_too_early() {
     let mut truth = truth();
     truth.admit(0, false, 0);
     assert_eq!(early(&mut truth, 10), 1);
@@ -27,7 +27,7 @@ fn who_waits_while_a_slot_is_free_waits_too_early() {
 }
 
 #[test]
-fn a_slot_for_somebody_ahead_is_not_free() {
+fn a_slot_for_a_visitor_ahead_is_not_free() {
     let mut truth = truth();
     truth.queue(5_000, true, 5_000);
     assert_eq!(early(&mut truth, 6_000), 1);
@@ -42,7 +42,7 @@ fn a_slot_for_somebody_ahead_is_not_free() {
 }
 
 #[test]
-fn nobody_far_away_can_know_of_a_slot_that_has_just_become_free() {
+fn a_slot_that_has_just_become_free_is_not_known_far_away() {
     let mut truth = truth();
     (0..2).for_each(|_| truth.admit(0, false, 0));
     truth.lapse(10_000);
@@ -52,7 +52,7 @@ fn nobody_far_away_can_know_of_a_slot_that_has_just_become_free() {
 
 /// A slot that became free recently must not hide another one that was free all the time.
 #[test]
-fn a_slot_that_became_free_and_was_used_again_takes_nothing_from_one_that_was_free_all_the_time() {
+fn a_slot_that_was_reused_takes_nothing_from_one_that_was_always_free() {
     let mut truth = truth();
     truth.admit(0, false, 0);
     truth.lapse(70_000);
@@ -66,7 +66,7 @@ fn a_slot_that_became_free_and_was_used_again_takes_nothing_from_one_that_was_fr
 }
 
 #[test]
-fn nobody_far_away_can_know_that_the_minute_is_over_which_was_used_up() {
+fn the_end_of_an_exhausted_minute_is_not_known_far_away() {
     let mut truth = truth();
     for at in [0, 500, 900] {
         truth.admit(at, false, at);
@@ -76,7 +76,7 @@ fn nobody_far_away_can_know_that_the_minute_is_over_which_was_used_up() {
 }
 
 #[test]
-fn what_is_stranded_counts_as_free_in_the_other_figure() {
+fn stranded_slots_count_as_free_in_the_other_figure() {
     let mut truth = truth();
     truth.strand(Stranded { active: 2, new: 0 }, 100);
     assert_eq!(early(&mut truth, 200), 0);
@@ -87,7 +87,7 @@ fn what_is_stranded_counts_as_free_in_the_other_figure() {
 }
 
 #[test]
-fn stranded_slots_are_not_free_and_neither_are_they_at_once_afterwards() {
+fn stranded_slots_are_not_free_until_some_time_after_their_recovery() {
     let mut truth = truth();
     truth.strand(Stranded { active: 2, new: 0 }, 100);
     assert_eq!((early(&mut truth, 200), truth.seen.stranded_at_end), (0, 2));
@@ -110,7 +110,7 @@ fn the_minute_slides_and_the_one_of_the_clock_does_not() {
 }
 
 #[test]
-fn what_is_above_the_limit_and_what_lies_idle_is_summed_up() {
+fn the_excess_and_the_idle_slots_are_summed_up() {
     let mut truth = truth();
     (0..3).for_each(|_| truth.admit(0, false, 0));
     truth.lapse(2_000);
@@ -123,7 +123,7 @@ fn what_is_above_the_limit_and_what_lies_idle_is_summed_up() {
 }
 
 #[test]
-fn whoever_comes_in_before_somebody_of_an_earlier_second_is_an_inversion() {
+fn entering_before_a_visitor_of_an_earlier_second_is_an_inversion() {
     let mut truth = truth();
     truth.queue(1_000, true, 1_000);
     truth.queue(9_000, true, 9_000);

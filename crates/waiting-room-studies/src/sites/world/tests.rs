@@ -59,7 +59,7 @@ fn a_seed_gives_the_same_report_again_and_another_seed_another() {
 }
 
 #[test]
-fn nobody_is_lost_on_the_way() {
+fn no_visitor_is_lost_on_the_way() {
     let dead = "[[fault]]\nkind = \"dead\"\nsite = 0\nfrom_min = 0\n";
     let slow = "[network]\nwan_rtt_ms = [3000, 9000]\n";
     for more in ["", dead, slow] {
@@ -87,7 +87,7 @@ const RARELY: u64 = 1;
 
 /// With a patience of five seconds, the line is shorter after a moment.
 #[test]
-fn who_comes_while_others_give_up_is_not_early() {
+fn arriving_while_others_give_up_is_not_early() {
     for seed in seeds(5) {
         let mut scenario = world_for(400, "");
         scenario.visitors.patience = Some(5.0);
@@ -111,7 +111,7 @@ fn a_dead_site_strands_places_in_the_minute_as_well() {
 }
 
 #[test]
-fn who_was_active_at_a_dead_site_is_active_at_another_or_gone() {
+fn active_visitors_of_a_dead_site_are_active_elsewhere_or_gone() {
     let scenario = world("[[fault]]\nkind = \"dead\"\nsite = 0\nfrom_min = 8\n");
     for policy in POLICIES {
         let mut world = World::new(&scenario, policy, 5).unwrap();
@@ -123,7 +123,7 @@ fn who_was_active_at_a_dead_site_is_active_at_another_or_gone() {
 
 /// Half of the visitors of a minute may be admitted, and there are slots for all of them.
 #[test]
-fn who_may_ask_is_limited_by_the_minute_as_well() {
+fn the_minute_limits_which_visitors_may_ask_as_well() {
     let scenario = world("");
     let mut world = World::new(&scenario, Policy::Ideal, 5).unwrap();
     let limit = scenario.limits.new_users_per_minute;
@@ -162,7 +162,7 @@ fn crowd_with(total_active_users: u32, more: &str) -> Scenario {
 }
 
 #[test]
-fn everybody_with_a_plan_gets_into_a_room_that_is_large_enough_and_leaves_it() {
+fn every_visitor_with_a_plan_enters_and_leaves_a_large_enough_room() {
     let scenario = crowd(1_000);
     for policy in [Policy::Escrow, Policy::Ideal, Policy::IdealHolds] {
         let mut world = World::new(&scenario, policy, 5).unwrap();
@@ -198,7 +198,7 @@ fn a_crowd_with_plans_fills_a_small_room_but_no_more() {
 }
 
 #[test]
-fn real_rooms_keep_account_of_a_crowd_while_a_site_is_cut_off_and_when_another_dies() {
+fn real_rooms_account_for_a_crowd_while_sites_are_cut_off_and_die() {
     let faults = "
          [[fault]]
          kind = \"cut\"
@@ -228,7 +228,7 @@ fn real_rooms_keep_account_of_a_crowd_while_a_site_is_cut_off_and_when_another_d
 
 /// Counted slots are handed out once a minute, so a room of short sessions has free ones meanwhile.
 #[test]
-fn the_witness_of_a_crowd_sees_slots_that_are_left_free() {
+fn the_witness_of_a_crowd_sees_slots_that_are_left_idle() {
     let scenario = crowd(40);
     let early = |policy| {
         let mut world = World::new(&scenario, policy, 5).unwrap();
@@ -240,7 +240,7 @@ fn the_witness_of_a_crowd_sees_slots_that_are_left_free() {
 
 /// The ledgers know of it as well, so other visitors use the slots.
 #[test]
-fn visitors_who_check_out_leave_their_slots_to_others() {
+fn checking_out_leaves_the_slot_to_others() {
     let admitted = |policy| run(&crowd(40), policy, 5).admitted as f64;
     assert!(admitted(Policy::Escrow) > 0.93 * admitted(Policy::IdealHolds));
 }
@@ -254,7 +254,7 @@ fn all_policies_meet_the_same_visitors() {
 
 /// `Truth` adds and subtracts one at a time. Here all sessions of a run are compared.
 #[test]
-fn the_sessions_of_a_run_say_the_same_as_its_report() {
+fn the_sessions_of_a_run_agree_with_its_report() {
     let scenario = world("[[fault]]\nkind = \"cut\"\nsite = 1\nfrom_min = 9\nuntil_min = 12\n");
     let seed = seeds(1)[0];
     for policy in POLICIES {
@@ -295,7 +295,7 @@ fn the_sessions_of_a_run_say_the_same_as_its_report() {
 }
 
 #[test]
-fn the_escrow_and_the_ideal_keep_both_limits_whatever_happens() {
+fn the_escrow_and_the_ideal_always_keep_both_limits() {
     let faults = [
         "",
         "[[fault]]\nkind = \"dead\"\nsite = 0\nfrom_min = 8\n",
@@ -321,7 +321,7 @@ fn the_escrow_and_the_ideal_keep_both_limits_whatever_happens() {
 }
 
 #[test]
-fn the_ideal_makes_nobody_wait_too_early() {
+fn the_ideal_queues_no_visitor_too_early() {
     for seed in seeds(3) {
         for policy in [Policy::Ideal, Policy::IdealHolds] {
             let report = run(&world(""), policy, seed);
@@ -334,7 +334,7 @@ fn the_ideal_makes_nobody_wait_too_early() {
 /// A visitor who stands at the door takes a slot that becomes free in this time, so fewer slots are
 /// idle.
 #[test]
-fn an_ideal_that_holds_visitors_admits_more_and_holds_them_for_no_longer_than_the_escrow() {
+fn an_ideal_that_holds_visitors_admits_more_and_holds_no_longer() {
     for (limit, seed) in [(150, 5), (400, 6)] {
         let [at_once, holds] = [Policy::Ideal, Policy::IdealHolds]
             .map(|policy| run(&world_for(limit, ""), policy, seed));
@@ -346,7 +346,7 @@ fn an_ideal_that_holds_visitors_admits_more_and_holds_them_for_no_longer_than_th
 }
 
 #[test]
-fn only_counters_and_the_escrow_ask_and_nobody_does_for_a_page() {
+fn only_counters_and_the_escrow_make_calls_and_never_for_a_page() {
     let trips = |policy| {
         let report = run(&world(""), policy, 5);
         (
@@ -370,7 +370,7 @@ fn only_counters_and_the_escrow_ask_and_nobody_does_for_a_page() {
 /// With a round trip of 500 ms, a slot in another site's reserve takes a second, and then the other
 /// ledger has to be asked.
 #[test]
-fn two_ledgers_keep_nobody_at_the_door_for_longer_than_one() {
+fn two_ledgers_keep_no_visitor_at_the_door_for_longer_than_one() {
     let far = "[network]\nwan_rtt_ms = [500, 500]\n";
     for limit in [150, 400] {
         let report = run(&world_for(limit, far), Policy::Escrow, 5);

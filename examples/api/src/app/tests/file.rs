@@ -43,7 +43,7 @@ async fn a_plan_has_its_limit_by_the_day_and_gold_has_none() {
 }
 
 #[tokio::test]
-async fn a_limit_on_trial_refuses_nobody_and_is_not_told() {
+async fn a_limit_on_trial_refuses_no_request_and_is_not_reported() {
     let api = Api::new(&[]);
     for _ in 0..5 {
         let request = Request::post("/essays?words=1");
@@ -77,7 +77,7 @@ async fn a_file_may_change_and_a_bad_one_changes_nothing() {
 }
 
 #[test]
-fn the_examples_of_the_manual_are_in_order() {
+fn the_examples_of_the_manual_are_valid() {
     let folder = tempfile::tempdir().unwrap();
     let mut seen = Vec::new();
     for block in MANUAL.split("\n```").skip(1).step_by(2) {
@@ -93,7 +93,7 @@ fn the_examples_of_the_manual_are_in_order() {
 }
 
 #[test]
-fn the_messages_of_the_manual_are_those_that_are_given() {
+fn the_messages_of_the_manual_are_the_real_ones() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("limits.yaml");
     for descriptor in [

@@ -37,7 +37,7 @@ fn broken(restart: Option<Restart>) -> Outcome {
 }
 
 #[test]
-fn a_broken_promise_is_named_and_nothing_is_well() {
+fn a_broken_promise_is_named_and_fails_the_run() {
     let outcome = broken(None);
     assert!(!outcome.is_kept());
     assert_eq!(outcome.verdict(), "BROKEN: max_active");
@@ -53,7 +53,7 @@ fn only_a_room_that_admits_anew_is_excused_from_its_limits() {
 }
 
 #[test]
-fn the_json_has_every_field_that_was_promised() {
+fn the_json_has_every_documented_field() {
     let outcome = broken(None);
     let json: Value = serde_json::to_value(outcome.document()).unwrap();
     for field in [
@@ -107,7 +107,7 @@ fn a_sale_adds_its_figures() {
 }
 
 #[test]
-fn the_table_says_what_was_seen_and_what_was_promised() {
+fn the_table_shows_observations_and_promises() {
     let table = broken(None).table().to_string();
     let row = table.lines().find(|line| line.contains("active at once")).unwrap();
     assert_eq!(

@@ -31,7 +31,7 @@ async fn shop() -> (SocketAddr, Arc<Mutex<Vec<Instant>>>) {
 
 /// Runs over real sockets, so in real time: it takes a second and a half.
 #[tokio::test]
-async fn a_visitor_whose_session_is_over_returns_when_it_was_asked_to() {
+async fn a_visitor_whose_session_is_over_returns_when_asked_to() {
     let (address, asked) = shop().await;
     let witness = Arc::new(Witness::new(Limits {
         total_active_users: 1,

@@ -33,7 +33,7 @@ fn departs(witness: &Arc<Witness>, number: u64) -> Flight {
 }
 
 #[test]
-fn to_wait_in_front_of_an_empty_room_is_excused_only_while_the_store_is_away() {
+fn waiting_at_an_empty_room_is_excused_only_while_the_store_is_away() {
     for (is_away, early) in [(true, 0), (false, 1)] {
         let witness = witness();
         if is_away {
@@ -56,7 +56,7 @@ fn an_answer_that_is_not_a_decision_proves_nothing_about_the_store() {
 }
 
 #[test]
-fn a_request_that_leaves_while_the_store_is_away_is_in_doubt_until_it_is_answered() {
+fn a_request_that_leaves_in_an_outage_is_in_doubt_until_its_answer() {
     let witness = witness();
     witness.store_may_be_away();
     let late = departs(&witness, 1);
@@ -69,7 +69,7 @@ fn a_request_that_leaves_while_the_store_is_away_is_in_doubt_until_it_is_answere
 }
 
 #[test]
-fn a_trouble_is_over_when_nobody_hears_of_it_for_a_while() {
+fn a_disturbance_is_over_after_a_while_without_reports() {
     let at = Timestamp::from_secs;
     let mut trouble = Trouble { healed_at: Some(at(100)), ..Trouble::default() };
     for (secs, last) in [(101, 101), (106, 106), (112, 106), (113, 106)] {
@@ -79,7 +79,7 @@ fn a_trouble_is_over_when_nobody_hears_of_it_for_a_while() {
 }
 
 #[test]
-fn admissions_are_told_apart_by_the_trouble_and_waiting_is_none() {
+fn admissions_are_told_apart_by_disturbance_and_waits_are_not() {
     let witness = witness();
     let let_in = |number| departs(&witness, number).answered(Seen::Admitted);
     let_in(1);
@@ -94,7 +94,7 @@ fn admissions_are_told_apart_by_the_trouble_and_waiting_is_none() {
 }
 
 #[test]
-fn a_room_that_begins_anew_may_hold_for_as_long_as_it_says() {
+fn a_room_that_starts_over_may_hold_as_long_as_it_states() {
     let witness = witness();
     witness.store_is_back(Some(Duration::from_secs(60)));
     departs(&witness, 1).answered(WAIT);
@@ -102,7 +102,7 @@ fn a_room_that_begins_anew_may_hold_for_as_long_as_it_says() {
 }
 
 #[test]
-fn a_pass_lasts_for_a_session_from_an_answer_unless_the_node_says_that_its_store_was_late() {
+fn a_pass_lasts_for_a_session_unless_the_node_reports_a_late_store() {
     for (told, interrupted) in
         [("0 0 0 0 0", 1), ("1 1 1 0 0", 1), ("1 0 0 0 0", 0), ("1 1 0 1 0", 0)]
     {

@@ -33,7 +33,9 @@ impl Bench {
     }
 
     fn seen(&self, is_rate_used_up: bool) -> Observation {
-        let (rate, active, slots) = (self.rate, self.rate, 10_000);
+        let rate = self.rate;
+        let active = self.rate;
+        let slots = 10_000;
         let session = Duration::from_secs(60);
         Observation { rate, is_rate_used_up, active, slots, session }
     }
@@ -133,7 +135,7 @@ fn the_rate_stays_within_its_bounds() {
 }
 
 #[test]
-fn the_rate_does_not_rise_while_the_visitors_of_the_last_increase_are_still_to_come() {
+fn the_rate_does_not_rise_before_the_visitors_of_the_last_increase_arrive() {
     let mut bench = Bench::new(500);
     let idle = [gate(10, 5, 0)];
     bench.controller.sample(&idle, 7);
@@ -164,8 +166,11 @@ fn a_change_by_an_operator_is_the_new_starting_point() {
 #[test]
 fn the_rate_finds_the_capacity_of_the_service_and_keeps_near_it() {
     let mut controller = Controller::new(5, 200);
-    let (mut rate, mut refused, mut arrived) = (5_u32, 0_u64, Vec::new());
-    let (mut refused_seconds, mut served) = (0, 0.0);
+    let mut rate = 5_u32;
+    let mut refused = 0_u64;
+    let mut arrived = Vec::new();
+    let mut refused_seconds = 0;
+    let mut served = 0.0;
     for second in 0..7_200_u64 {
         // In sixtieths of a visitor.
         arrived.push(rate);
@@ -198,7 +203,7 @@ fn the_rate_finds_the_capacity_of_the_service_and_keeps_near_it() {
 }
 
 #[test]
-fn a_decision_that_was_not_carried_out_is_no_change() {
+fn a_decision_that_was_not_applied_is_no_change() {
     let mut bench = Bench::new(500);
     for secs in [10, 20] {
         bench.controller.sample(&[gate(10, 1, 0)], 7);

@@ -61,7 +61,7 @@ fn an_ipv6_address_in_x_real_ip_is_not_cut_at_its_colons() {
 }
 
 #[test]
-fn behind_two_proxies_not_everyone_is_the_inner_one() {
+fn two_proxies_do_not_merge_all_clients_into_the_inner_proxy() {
     assert_eq!(by_xff(&["8.8.8.8, 10.0.0.2"]), "8.8.8.8");
     let two = ClientIp::x_forwarded_for(TrustedProxies::hops(2));
     assert_eq!(client(&two, XFF, &["9.9.9.9, 8.8.8.8, 10.0.0.2"]), "8.8.8.8");

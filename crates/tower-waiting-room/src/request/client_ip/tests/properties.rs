@@ -74,7 +74,7 @@ fn element(address: IpAddr, port: Option<u16>, host: &str) -> String {
 
 proptest! {
     #[test]
-    fn nothing_that_a_client_sends_before_the_proxies_changes_who_it_is(
+    fn entries_that_a_client_prepends_do_not_change_its_address(
         sent in sent(),
         (client, proxies) in chain(),
         ports in vec(any::<Option<u16>>(), 6),
@@ -100,7 +100,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_make_it_panic_and_the_peer_is_known_whenever_it_was(
+    fn no_bytes_cause_a_panic_and_a_known_peer_stays_known(
         lines in sent(),
         peer in any::<Option<IpAddr>>(),
         address in any::<IpAddr>(),

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn rule_1_a_stranger_is_himself_whatever_he_sends() {
+fn rule_1_headers_of_an_untrusted_peer_are_ignored() {
     let stranger = Some(ip("192.0.2.1"));
     let all = headers(XFF, &["9.9.9.9"]);
     for source in [
@@ -18,7 +18,7 @@ fn rule_1_a_stranger_is_himself_whatever_he_sends() {
 }
 
 #[test]
-fn rule_2_a_header_for_one_value_has_one() {
+fn rule_2_a_single_value_header_has_one_value() {
     let source = ClientIp::header("CF-Connecting-IP", ours());
     for (lines, found) in [
         (&["8.8.8.8"] as &[_], "8.8.8.8"),
@@ -75,7 +75,7 @@ fn as_elements(nodes: &str) -> String {
 }
 
 #[test]
-fn rule_4_what_is_no_address_ends_the_walk_at_the_last_hop() {
+fn rule_4_a_malformed_address_ends_the_walk_at_the_last_hop() {
     for nonsense in [
         "unknown",
         "_hidden",
@@ -106,7 +106,7 @@ fn rule_4_what_is_no_address_ends_the_walk_at_the_last_hop() {
 }
 
 #[test]
-fn rule_4_an_element_that_does_not_say_for_whom_ends_the_walk_too() {
+fn rule_4_an_element_without_a_for_parameter_ends_the_walk() {
     for nonsense in [
         "",
         "by=8.8.8.8",
@@ -162,7 +162,7 @@ fn rule_5_every_usual_notation_of_an_address_is_read() {
 }
 
 #[test]
-fn rule_5_thirty_two_entries_are_looked_at_and_no_more() {
+fn rule_5_at_most_32_entries_are_read() {
     let proxies = |count: usize| vec!["10.0.0.9"; count].join(", ");
     for (chain, found) in [
         (format!("8.8.8.8, {}", proxies(31)), "8.8.8.8"),
@@ -176,7 +176,7 @@ fn rule_5_thirty_two_entries_are_looked_at_and_no_more() {
 }
 
 #[test]
-fn rule_5_four_kibibytes_are_looked_at_and_no_more() {
+fn rule_5_at_most_4_kibibytes_are_read() {
     let hop = "10.0.0.2";
     for (padding, found) in [(4080, "8.8.8.8"), (4081, hop), (9999, hop)] {
         let padding = " ".repeat(padding);
@@ -256,7 +256,7 @@ fn rule_7_an_ipv6_network_is_one_client() {
 }
 
 #[test]
-fn rule_8_without_a_peer_nobody_is_found() {
+fn rule_8_without_a_peer_there_is_no_client() {
     let all = headers(XFF, &["8.8.8.8"]);
     for source in [
         ClientIp::peer(),

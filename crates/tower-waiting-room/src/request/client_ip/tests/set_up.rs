@@ -20,7 +20,7 @@ fn networks_are_given_as_addresses_or_by_prefix() {
 }
 
 #[test]
-fn of_many_networks_each_counts_in_whatever_order_they_come() {
+fn every_trusted_network_counts_in_any_order() {
     let cidrs = [
         "2001:db8::/32",
         "10.1.2.0/24",
@@ -69,7 +69,7 @@ fn private_networks_are_those_that_are_not_routed() {
 }
 
 #[test]
-fn what_cannot_be_meant_as_a_network_is_refused() {
+fn a_malformed_network_is_refused() {
     let form = "an address or a network, such as 10.0.0.0/8";
     for (cidr, expected) in [
         ("", form),
@@ -94,7 +94,7 @@ fn what_cannot_be_meant_as_a_network_is_refused() {
 }
 
 #[test]
-fn what_cannot_be_meant_as_a_source_is_refused() {
+fn a_contradictory_source_is_refused() {
     let hops = |count| ClientIp::forwarded(TrustedProxies::hops(count));
     for (source, message) in [
         (ClientIp::peer().ipv6_prefix(0), "ipv6_prefix is 0, expected 1 to 128"),
@@ -119,7 +119,7 @@ fn what_cannot_be_meant_as_a_source_is_refused() {
 }
 
 #[test]
-fn a_set_up_that_trusts_everyone_or_counts_single_ipv6_addresses_is_reported() {
+fn trusting_every_peer_or_counting_single_ipv6_addresses_is_reported() {
     use Misconfiguration::{EveryoneTrusted, RawIpv6Key};
     let lint = |source: ClientIp| source.lint().collect::<Vec<_>>();
     let trusting = |cidrs: &[&str]| {
@@ -137,12 +137,13 @@ fn a_set_up_that_trusts_everyone_or_counts_single_ipv6_addresses_is_reported() {
 }
 
 #[test]
-fn a_request_that_does_not_fit_the_set_up_is_reported() {
+fn a_request_that_contradicts_the_configuration_is_reported() {
     use Misconfiguration::{ForwardedHeaderIgnored, HeaderRepeated};
     let suspect = |source: &ClientIp, peer, name, lines: &[&str]| {
         source.suspect(Some(ip(peer)), &headers(name, lines))
     };
-    let (stranger, ignored) = ("192.0.2.1", Some(ForwardedHeaderIgnored));
+    let stranger = "192.0.2.1";
+    let ignored = Some(ForwardedHeaderIgnored);
     let peer = ClientIp::peer();
     assert_eq!(suspect(&peer, stranger, "accept", &["*/*"]), None);
     for name in FORWARDING {

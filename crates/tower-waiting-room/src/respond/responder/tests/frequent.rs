@@ -22,7 +22,8 @@ fn responder(page: Page, profile: RateHeaders) -> Responder {
 
 /// Calls `check` with each kind of decision, about which a client gets an answer.
 fn every_decision(request: &Request<()>, check: impl Fn(&Unforwarded<'_>)) {
-    let (line, gate) = (line("per_ip"), PolicyLine::concurrent("works", 10).unwrap());
+    let line = line("per_ip");
+    let gate = PolicyLine::concurrent("works", 10).unwrap();
     let decision = decision(Some(WAIT));
     let told = [PolicyState { line: &line, decision }];
     let told_by_gate = [PolicyState { line: &gate, decision }];
@@ -31,7 +32,8 @@ fn every_decision(request: &Request<()>, check: impl Fn(&Unforwarded<'_>)) {
     let placed = sample::ticket();
     let room = |ticket| About::Room(&rules, ticket);
     let rate = Reason::RefusedRate("per_ip".into());
-    let (wait, refuse) = (Outcome::Wait, Outcome::Refuse);
+    let wait = Outcome::Wait;
+    let refuse = Outcome::Refuse;
     let none: &[PolicyState<'_>] = &[];
     for (about, outcome, reason, told, retry_after) in [
         (About::Limit, refuse, &rate, &told[..], Some(WAIT)),
@@ -59,7 +61,8 @@ fn every_decision(request: &Request<()>, check: impl Fn(&Unforwarded<'_>)) {
         (room(None), Outcome::Admit, &Reason::AdmittedSlot, none, None),
     ] {
         for token in [None, Some("shop=sealed")] {
-            let (request, now) = (request.into(), NOW);
+            let request = request.into();
+            let now = NOW;
             check(&Unforwarded {
                 request,
                 outcome,
@@ -115,14 +118,16 @@ fn an_answer_with_prepared_headers_is_the_same_as_on_demand() {
             }) {
                 let mut request = request(lines);
                 *request.method_mut() = method;
-                every_decision(&request, |it| {
-                    let client = Client::classify(it.request.method(), it.request.headers());
-                    let is_document = matches!(it.about, About::Gate(_) | About::Limit);
+                every_decision(&request, |answer| {
+                    let client =
+                        Client::classify(answer.request.method(), answer.request.headers());
+                    let is_document = matches!(answer.about, About::Gate(_) | About::Limit);
                     if is_document && client.is_program() {
                         return;
                     }
-                    let (given, expected) = (responder.respond(it), on_demand(&responder, it));
-                    let case = format!("{lines:?} {it:?}");
+                    let given = responder.respond(answer);
+                    let expected = on_demand(&responder, answer);
+                    let case = format!("{lines:?} {answer:?}");
                     assert_eq!(given.status(), expected.status(), "{case}");
                     assert_eq!(text(given.headers()), text(expected.headers()), "{case}");
                     assert_eq!(given.body(), expected.body(), "{case}");
@@ -134,8 +139,10 @@ fn an_answer_with_prepared_headers_is_the_same_as_on_demand() {
 
 /// Refuses two requests in one second, the second a little later.
 fn refuse_twice(page: Page, lines: &[(&'static str, &'static str)]) -> [Response<Bytes>; 2] {
-    let (responder, request) = (responder(page, RateHeaders::Common), request(lines));
-    let (line, decision) = (line("per_ip"), decision(Some(WAIT)));
+    let responder = responder(page, RateHeaders::Common);
+    let request = request(lines);
+    let line = line("per_ip");
+    let decision = decision(Some(WAIT));
     [0, 600].map(|millis| {
         responder.respond(&Unforwarded {
             request: (&request).into(),
@@ -153,7 +160,7 @@ fn refuse_twice(page: Page, lines: &[(&'static str, &'static str)]) -> [Response
 }
 
 #[test]
-fn the_page_of_a_refusal_is_sent_for_a_second() {
+fn a_refusal_page_is_reused_for_a_second() {
     let [first, second] = refuse_twice(Page::default(), &[BROWSER]);
     assert_eq!(first.body().as_ptr(), second.body().as_ptr());
     let [first, second] = refuse_twice(Page::template("{{ now }}").unwrap(), &[BROWSER]);
@@ -192,14 +199,19 @@ fn a_refusal_that_carries_a_token_is_rendered_for_its_visitor() {
 }
 
 #[test]
-fn a_waiting_visitor_gets_an_empty_cookie_that_is_set_later_and_a_refused_one_none() {
+fn a_waiting_visitor_gets_a_cookie_to_fill_and_a_refused_one_none() {
     let responder = responder(Page::default(), RateHeaders::Common);
     for line in [BROWSER, ("accept", "application/json")] {
         let request = request(&[line]);
-        every_decision(&request, |it| {
-            let response = responder.respond(&Unforwarded { gets_cookie: true, ..*it });
+        every_decision(&request, |answer| {
+            let response = responder.respond(&Unforwarded { gets_cookie: true, ..*answer });
             let values: Vec<_> = response.headers().get_all("set-cookie").iter().collect();
-            assert_eq!(values.len(), usize::from(it.outcome == Outcome::Wait), "{}", it.reason);
+            assert_eq!(
+                values.len(),
+                usize::from(answer.outcome == Outcome::Wait),
+                "{}",
+                answer.reason
+            );
             assert!(values.iter().all(|value| value.is_empty()));
         });
     }
@@ -214,11 +226,11 @@ fn only_an_answer_to_a_request_with_an_origin_exposes_its_headers() {
         (&[BROWSER], false, true),
         (&[BROWSER, ORIGIN], true, true),
     ] {
-        every_decision(&request(lines), |it| {
-            let client = Client::classify(it.request.method(), it.request.headers());
-            let headers = responder.respond(it).headers().clone();
+        every_decision(&request(lines), |answer| {
+            let client = Client::classify(answer.request.method(), answer.request.headers());
+            let headers = responder.respond(answer).headers().clone();
             assert_eq!(headers.contains_key(ACCESS_CONTROL_EXPOSE_HEADERS), is_exposed);
-            if matches!(it.about, About::Room(..)) || !client.is_program() {
+            if matches!(answer.about, About::Room(..)) || !client.is_program() {
                 assert_eq!(headers.contains_key("vary"), varies);
             }
         });
@@ -235,7 +247,8 @@ fn a_waiting_program_gets_five_headers_and_a_short_object() {
         JsonProfile::default(),
         RateHeaders::default(),
     );
-    let (rules, ticket) = (RoomRules::new("shop", 1), sample::ticket());
+    let rules = RoomRules::new("shop", 1);
+    let ticket = sample::ticket();
     let response = responder.respond(&Unforwarded {
         request: (&request(&[("accept", "application/json")])).into(),
         outcome: Outcome::Wait,

@@ -33,7 +33,8 @@ fn stays_near_the_knee(service: impl Fn() -> Service, initial: u32) {
             let mean = mean_limit(&course);
             assert!((CORES..1.75 * CORES).contains(&mean), "mean {mean}, {what}");
             assert!(goodput(&course) > 0.95 * CAPACITY, "{} done, {what}", goodput(&course));
-            let (lowest, highest) = (lowest(&course), highest(&course));
+            let lowest = lowest(&course);
+            let highest = highest(&course);
             assert!(lowest >= 12, "lowest {lowest}, {what}");
             assert!(highest <= 50, "highest {highest}, {what}");
         }
@@ -56,7 +57,7 @@ fn each_limit_settles_near_the_number_of_servers_of_a_queue() {
 }
 
 #[test]
-fn a_service_that_gets_slower_under_load_still_does_most_of_what_it_can() {
+fn a_service_that_slows_down_under_load_keeps_most_of_its_throughput() {
     for seed in 1..=3 {
         for mut limit in all(AdaptiveRules::new().initial(100)) {
             let service = Service { thrash: 0.02, ..Service::new(CORES) };
@@ -70,7 +71,7 @@ fn a_service_that_gets_slower_under_load_still_does_most_of_what_it_can() {
 }
 
 #[test]
-fn a_lost_capacity_is_noticed_within_60_windows_and_a_returned_one_too() {
+fn lost_and_returned_capacity_is_noticed_within_60_windows() {
     for seed in 1..=3 {
         for mut limit in all(AdaptiveRules::new()) {
             let cores = |now| if (200.0..400.0).contains(&now) { CORES / 4.0 } else { CORES };
@@ -116,7 +117,8 @@ fn a_service_that_fails_at_its_timeout_gives_aimd_a_bounded_saw_tooth() {
         run.run(&mut limit, 60);
         let course = run.run(&mut limit, 600);
         for pair in course.windows(2) {
-            let (before, after) = (pair[0].limit, pair[1].limit);
+            let before = pair[0].limit;
+            let after = pair[1].limit;
             // The limit changes once per window, and occasionally two windows end in the same
             // second.
             assert!(after <= before + 2, "{before} then {after}");

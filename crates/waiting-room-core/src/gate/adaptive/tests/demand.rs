@@ -6,7 +6,7 @@ use super::{
 };
 
 #[test]
-fn a_limit_that_is_not_half_used_stays_where_it_is() {
+fn a_limit_that_is_less_than_half_used_does_not_change() {
     for mut limit in all(AdaptiveRules::new().initial(40)) {
         for second in 0..600 {
             for index in 0..100 {
@@ -20,7 +20,7 @@ fn a_limit_that_is_not_half_used_stays_where_it_is() {
 }
 
 #[test]
-fn a_limit_that_is_not_a_fifth_used_comes_down_to_five_times_what_is() {
+fn a_limit_that_is_less_than_a_fifth_used_falls_to_five_times_its_use() {
     for mut limit in all(AdaptiveRules::new().initial(100)) {
         for second in 0..60 {
             for index in 0..20 {
@@ -34,7 +34,7 @@ fn a_limit_that_is_not_a_fifth_used_comes_down_to_five_times_what_is() {
 }
 
 #[test]
-fn a_limit_grows_no_further_than_the_load_asks_for() {
+fn a_limit_grows_only_as_far_as_the_load_needs() {
     for seed in 1..=3 {
         for mut limit in all(AdaptiveRules::new()) {
             // At a quarter of the capacity, 5 requests run at once on average, and occasionally up
@@ -59,7 +59,7 @@ fn at_nine_tenths_of_the_capacity_every_request_is_served() {
 }
 
 #[test]
-fn a_limit_that_one_request_fills_grows_to_five_and_not_further_at_once() {
+fn a_limit_that_one_request_fills_grows_to_five_at_first() {
     let mut limit = Vegas::new(AdaptiveRules::new().initial(1)).unwrap();
     let course: Vec<u32> = (0..4)
         .map(|second| {
@@ -84,7 +84,7 @@ fn a_gate_that_is_not_full_is_not_blamed_for_longer_holds() {
 }
 
 #[test]
-fn after_a_pause_it_does_not_count_how_slow_it_was_before() {
+fn holds_from_before_a_pause_do_not_count() {
     let rules = AdaptiveRules::new().latency_target(Duration::from_millis(500));
     let mut limit = Aimd::new(rules).unwrap();
     for second in 0..20 {

@@ -13,7 +13,7 @@ fn an_hour_of_overload(limit: &mut dyn AdaptiveLimit, seed: u64) -> Vec<Second> 
 }
 
 #[test]
-fn without_the_guard_an_hour_of_overload_drives_gradient2_and_vegas_to_the_maximum() {
+fn without_the_guard_an_hour_of_overload_raises_limits_to_the_maximum() {
     let naked: [Box<dyn AdaptiveLimit>; 2] =
         [Box::new(Naked::<Gradient>::new()), Box::new(Naked::<QueueSize>::new())];
     for mut limit in naked {
@@ -41,7 +41,7 @@ fn an_hour_of_timeouts(limit: &mut dyn AdaptiveLimit, outcome: PermitOutcome) {
 }
 
 #[test]
-fn holds_that_never_vary_look_like_calm_to_whoever_only_compares_them() {
+fn constant_holds_look_calm_to_limits_that_only_compare_them() {
     let naked: [Box<dyn AdaptiveLimit>; 2] =
         [Box::new(Naked::<Gradient>::new()), Box::new(Naked::<QueueSize>::new())];
     // The throughput veto does not help here, because throughput grows with the limit.
@@ -52,7 +52,7 @@ fn holds_that_never_vary_look_like_calm_to_whoever_only_compares_them() {
 }
 
 #[test]
-fn a_target_sees_what_is_too_slow_however_steady_it_is() {
+fn a_target_detects_holds_that_are_steadily_too_slow() {
     for mut limit in all(AdaptiveRules::new().min(3).latency_target(Duration::from_secs(1))) {
         an_hour_of_timeouts(&mut *limit, PermitOutcome::Done);
         assert_eq!(limit.limit(), 3, "{limit:?}");
@@ -60,7 +60,7 @@ fn a_target_sees_what_is_too_slow_however_steady_it_is() {
 }
 
 #[test]
-fn a_limit_falls_to_the_minimum_while_everybody_finds_overload_and_comes_back_after() {
+fn a_limit_falls_to_the_minimum_under_overload_and_recovers() {
     for mut limit in all(AdaptiveRules::new().min(3).initial(100)) {
         an_hour_of_timeouts(&mut *limit, PermitOutcome::Overloaded);
         assert_eq!(limit.limit(), 3, "{limit:?}");
@@ -73,7 +73,7 @@ fn a_limit_falls_to_the_minimum_while_everybody_finds_overload_and_comes_back_af
 }
 
 #[test]
-fn a_target_that_one_request_alone_cannot_meet_leaves_only_the_minimum() {
+fn an_unreachable_target_leaves_only_the_minimum() {
     for mut limit in all(AdaptiveRules::new().latency_target(Duration::from_millis(50))) {
         let service = Service::new(20.0);
         let course = Simulation::new(1, service, constant(400.0)).run(&mut *limit, 300);
@@ -82,7 +82,7 @@ fn a_target_that_one_request_alone_cannot_meet_leaves_only_the_minimum() {
 }
 
 #[test]
-fn a_target_bounds_the_typical_hold_of_those_that_know_no_other_measure() {
+fn a_target_bounds_the_typical_hold_without_any_other_measure() {
     let hold = |rules: AdaptiveRules| {
         let mut limit = Aimd::new(rules.initial(100)).unwrap();
         let course = Simulation::new(1, Service::new(20.0), constant(400.0)).run(&mut limit, 600);
@@ -92,7 +92,7 @@ fn a_target_bounds_the_typical_hold_of_those_that_know_no_other_measure() {
     // The median of exponentially distributed holds is ln 2 times the mean, so a median of 120 ms
     // corresponds to a mean of 173 ms.
     let target = Duration::from_millis(120);
-    let (free, bound) =
-        (hold(AdaptiveRules::new()), hold(AdaptiveRules::new().latency_target(target)));
+    let free = hold(AdaptiveRules::new());
+    let bound = hold(AdaptiveRules::new().latency_target(target));
     assert!(bound < 0.173 && free > bound, "{bound} with a target, {free} without");
 }

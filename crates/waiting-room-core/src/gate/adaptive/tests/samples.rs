@@ -40,7 +40,7 @@ fn any_rules() -> impl Strategy<Value = AdaptiveRules> {
 
 proptest! {
     #[test]
-    fn a_limit_stays_within_its_bounds_whatever_it_hears(
+    fn a_limit_stays_within_its_bounds_for_any_samples(
         rules in any_rules(),
         samples in prop::collection::vec(anything(), 0..400),
         in_order in any::<bool>(),
@@ -61,7 +61,7 @@ proptest! {
 }
 
 #[test]
-fn a_limit_that_may_not_move_does_not() {
+fn a_limit_with_equal_bounds_does_not_move() {
     for mut limit in all(AdaptiveRules::new().min(7).max(7)) {
         for second in 0..100 {
             a_second(&mut *limit, second, 20, Duration::from_millis(10), PermitOutcome::Done);
@@ -81,7 +81,7 @@ fn while_time_stands_still_so_does_the_limit() {
 }
 
 #[test]
-fn a_request_an_hour_says_nothing() {
+fn one_request_an_hour_is_no_evidence() {
     for mut limit in all(AdaptiveRules::new()) {
         for hour in 0..1_000 {
             let now = Timestamp::from_secs(hour * 3_600);
@@ -93,7 +93,7 @@ fn a_request_an_hour_says_nothing() {
 }
 
 #[test]
-fn a_clock_that_jumped_ahead_once_does_not_stop_the_limit_for_ever() {
+fn a_clock_that_jumped_ahead_once_does_not_stop_the_limit_forever() {
     let mut limit = Aimd::new(AdaptiveRules::new()).unwrap();
     limit.observe(&sample(Timestamp::MAX, 20));
     for second in 0..10 {
@@ -119,7 +119,7 @@ fn samples_in_any_order_within_a_second_mean_the_same() {
 }
 
 #[test]
-fn what_began_under_a_higher_limit_is_no_reason_to_grow() {
+fn requests_from_a_higher_limit_are_no_reason_to_grow() {
     let mut limit = Aimd::new(AdaptiveRules::new().min(5).initial(100)).unwrap();
     let seconds = |limit: &mut Aimd, range: std::ops::Range<u64>, in_flight| {
         for second in range {
@@ -152,7 +152,7 @@ fn one_stream_in_ten_requests_does_not_count_as_slow() {
 }
 
 #[test]
-fn a_fixed_limit_does_not_listen() {
+fn a_fixed_limit_ignores_samples() {
     let mut limit: Box<dyn AdaptiveLimit> = Box::new(FixedLimit::new(9));
     for second in 0..100 {
         a_second(&mut limit, second, 20, Duration::from_secs(60), PermitOutcome::Overloaded);
@@ -161,7 +161,7 @@ fn a_fixed_limit_does_not_listen() {
 }
 
 #[test]
-fn rules_that_make_no_sense_are_refused_by_name() {
+fn invalid_rules_are_refused_by_name() {
     use ConfigErrorKind::{Contradicts, TooLarge, TooSmall};
 
     let rules = AdaptiveRules::new;
@@ -192,7 +192,7 @@ fn rules_that_make_no_sense_are_refused_by_name() {
 }
 
 #[test]
-fn a_limit_begins_at_20_or_at_the_bound_that_is_nearest() {
+fn a_limit_begins_at_20_or_at_the_nearest_bound() {
     for (min, max, first) in [(1, 200, 20), (30, 200, 30), (1, 8, 8)] {
         let limit = Aimd::new(AdaptiveRules::new().min(min).max(max)).unwrap();
         assert_eq!(limit.limit(), first);

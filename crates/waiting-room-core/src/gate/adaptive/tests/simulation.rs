@@ -91,7 +91,8 @@ impl Service {
 
     /// Returns the number of requests that end per second while `running` requests are running.
     fn speed(&self, running: u32, now: f64) -> f64 {
-        let (running, cores) = (f64::from(running), (self.cores)(now));
+        let running = f64::from(running);
+        let cores = (self.cores)(now);
         let slowdown = 1.0 + self.thrash * (running - cores).max(0.0);
         running.min(cores) / (self.work)(now) / slowdown
     }

@@ -163,7 +163,7 @@ impl Model {
     }
 
     pub(super) fn oldest_wait(&self) -> Duration {
-        self.line.iter().map(|it| self.now.since(it.since)).max().unwrap_or_default()
+        self.line.iter().map(|waiter| self.now.since(waiter.since)).max().unwrap_or_default()
     }
 
     fn grant(&mut self) {
@@ -174,14 +174,15 @@ impl Model {
                 continue;
             }
             self.leave_line(next);
-            if self.line.iter().any(|it| it.lane == next.lane) {
+            if self.line.iter().any(|waiter| waiter.lane == next.lane) {
                 self.round.retain(|lane| *lane != next.lane);
                 self.round.push(next.lane);
             }
             self.running.push((next.name, next.class));
             self.given.insert(next.name, self.now);
             self.outcomes.granted += 1;
-            let (ran, waited) = (self.in_flight(), self.now.since(next.since));
+            let ran = self.in_flight();
+            let waited = self.now.since(next.since);
             let fate = Fate::Granted { at: self.now, ran, waited };
             self.fates.insert(next.name, (next, fate));
         }
@@ -197,17 +198,17 @@ impl Model {
                 let runs = |class| self.running.iter().filter(|(_, other)| *other == class).count();
                 let is_short = |class: usize| runs(class) < reserved[class] as usize;
                 let mut in_shares =
-                    self.line.iter().filter(|it| is_short(it.class)).collect::<Vec<_>>();
-                in_shares.sort_by_key(|it| it.class);
-                let rank = |it: &&Name| {
-                    let aged = self.now.since(it.since).as_nanos() / aging.as_nanos();
-                    (it.class as i128 - aged as i128, it.class)
+                    self.line.iter().filter(|waiter| is_short(waiter.class)).collect::<Vec<_>>();
+                in_shares.sort_by_key(|waiter| waiter.class);
+                let rank = |name: &&Name| {
+                    let aged = self.now.since(name.since).as_nanos() / aging.as_nanos();
+                    (name.class as i128 - aged as i128, name.class)
                 };
                 let by_rank = self.line.iter().min_by_key(rank).unwrap();
                 **in_shares.first().unwrap_or(&by_rank)
             }
             Discipline::FairByTenant(_) => {
-                *self.line.iter().find(|it| it.lane == self.round[0]).unwrap()
+                *self.line.iter().find(|waiter| waiter.lane == self.round[0]).unwrap()
             }
             Discipline::AdaptiveLifo { .. }
             | Discipline::ControlledDelay { .. }
@@ -220,23 +221,29 @@ impl Model {
         match &self.rules.discipline {
             Discipline::AdaptiveLifo { .. } => self.line.first().copied(),
             Discipline::Priority { reserved, .. } => {
-                let share = |it: &Name| reserved[it.class] as usize;
-                let in_excess = self.line.iter().filter(|it| self.in_lane(it.lane) > share(it));
-                let last = in_excess.max_by_key(|it| it.class)?;
+                let share = |name: &Name| reserved[name.class] as usize;
+                let in_excess =
+                    self.line.iter().filter(|waiter| self.in_lane(waiter.lane) > share(waiter));
+                let last = in_excess.max_by_key(|waiter| waiter.class)?;
                 let is_owed = self.in_lane(newcomer.lane) < share(newcomer);
                 (last.class > newcomer.class || is_owed).then_some(*last)
             }
             Discipline::FairByTenant(_) => {
-                let longest = self.line.iter().max_by_key(|it| (self.in_lane(it.lane), it.lane))?;
+                let longest = self
+                    .line
+                    .iter()
+                    .max_by_key(|waiter| (self.in_lane(waiter.lane), waiter.lane))?;
                 let is_longer = self.in_lane(longest.lane) > self.in_lane(newcomer.lane) + 1;
-                is_longer.then(|| *self.line.iter().rfind(|it| it.lane == longest.lane).unwrap())
+                is_longer
+                    .then(|| *self.line.iter().rfind(|waiter| waiter.lane == longest.lane).unwrap())
             }
             Discipline::ControlledDelay { .. } | Discipline::Fifo => None,
         }
     }
 
     fn newcomer(&self, arrival: &Arrival) -> Name {
-        let (mut wait, mut on_deadline) = (self.rules.max_wait, RefusedBecause::TimedOut);
+        let mut wait = self.rules.max_wait;
+        let mut on_deadline = RefusedBecause::TimedOut;
         if let Discipline::ControlledDelay { target, interval } = self.rules.discipline {
             // The deadlines have to agree to the nanosecond, so the model uses the same function as
             // the gate. The function `longest_wait` has its own tests.
@@ -285,7 +292,7 @@ impl Model {
                 self.in_lane(newcomer.lane)
             }
             Discipline::Priority { .. } => {
-                self.line.iter().filter(|it| it.class <= newcomer.class).count()
+                self.line.iter().filter(|waiter| waiter.class <= newcomer.class).count()
             }
             Discipline::FairByTenant(_) => {
                 let others = self.round.iter().filter(|lane| **lane != newcomer.lane).count();
@@ -311,7 +318,8 @@ impl Model {
     /// releases count less. Returns `None` while the queue is empty, because no estimate is applied
     /// to the first request that waits.
     fn rate(&self) -> Option<f64> {
-        let (mut served, mut seconds) = (0.0, 0.0);
+        let mut served = 0.0;
+        let mut seconds = 0.0;
         for (waited, is_served) in &self.waits {
             served += if *is_served { 1.0 } else { 0.0 };
             seconds += waited.as_secs_f64();
@@ -348,7 +356,7 @@ impl Model {
     fn leave_line(&mut self, waiting: Name) {
         self.line.retain(|other| other.name != waiting.name);
         let line = &self.line;
-        self.round.retain(|lane| line.iter().any(|it| it.lane == *lane));
+        self.round.retain(|lane| line.iter().any(|waiter| waiter.lane == *lane));
     }
 
     fn count(&mut self, because: RefusedBecause) {
@@ -362,11 +370,11 @@ impl Model {
     }
 
     fn waiting(&self, name: u64) -> Option<Name> {
-        self.line.iter().find(|it| it.name == name).copied()
+        self.line.iter().find(|waiter| waiter.name == name).copied()
     }
 
     fn in_lane(&self, lane: u64) -> usize {
-        self.line.iter().filter(|it| it.lane == lane).count()
+        self.line.iter().filter(|waiter| waiter.lane == lane).count()
     }
 
     fn in_flight(&self) -> u32 {

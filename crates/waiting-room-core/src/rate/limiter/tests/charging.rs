@@ -23,8 +23,9 @@ fn key(name: &str) -> KeyHash {
 }
 
 #[test]
-fn who_is_refused_by_one_limit_takes_nothing_from_another() {
-    let (own, shared) = (limiter(1), limiter(10));
+fn a_refusal_by_one_limit_charges_no_other() {
+    let own = limiter(1);
+    let shared = limiter(10);
     let try_as = |name| {
         let mut asks = [
             LimiterCharge::new(&own, key(name), 0, 1),
@@ -61,7 +62,8 @@ proptest! {
     ) {
         let limiters: Vec<_> = limits.iter().map(|&limit| limiter(limit)).collect();
         let twins: Vec<_> = limits.iter().map(|&limit| limiter(limit)).collect();
-        let (ann, mut now) = (key("ann"), NOW);
+        let ann = key("ann");
+        let mut now = NOW;
         for (gap, costs) in steps {
             now = now + Duration::from_secs(gap);
             let mut asks: Vec<_> = limiters
@@ -85,16 +87,18 @@ proptest! {
 }
 
 #[test]
-fn threads_together_are_allowed_exactly_the_limit_and_lose_nothing_of_the_other() {
-    let (narrow, wide) = (limiter(500), limiter(100_000));
+fn threads_together_get_exactly_the_limit_and_lose_nothing_of_another() {
+    let narrow = limiter(500);
+    let wide = limiter(100_000);
     let allowed: usize = thread::scope(|scope| {
         let tries: Vec<_> = (0..4)
             .map(|_| {
                 scope.spawn(|| {
                     let once = || {
-                        let (narrow, wide) = (&narrow, &wide);
-                        let mut asks =
-                            [wide, narrow].map(|it| LimiterCharge::new(it, key("all"), 0, 1));
+                        let narrow = &narrow;
+                        let wide = &wide;
+                        let mut asks = [wide, narrow]
+                            .map(|limiter| LimiterCharge::new(limiter, key("all"), 0, 1));
                         charge_all(&mut asks, NOW)
                     };
                     (0..1_000).filter(|_| once()).count()

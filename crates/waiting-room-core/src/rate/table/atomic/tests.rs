@@ -19,8 +19,9 @@ fn add(words: &AtomicTable, key: KeyHash, more: u64) -> u64 {
 }
 
 #[test]
-fn as_many_keys_as_it_was_made_for_are_kept_apart() {
-    let (words, hasher) = (AtomicTable::new(100_000), HASHER());
+fn every_key_up_to_the_capacity_has_a_state_of_its_own() {
+    let words = AtomicTable::new(100_000);
+    let hasher = HASHER();
     let keys: Vec<_> = (0..100_000).map(|key: u64| hasher.hash(&key)).collect();
     keys.iter().for_each(|&key| _ = add(&words, key, 7));
     let shared = keys.iter().filter(|&&key| words.get(key) != 7).count();
@@ -42,7 +43,9 @@ proptest! {
     fn a_table_that_is_too_small_counts_too_much_and_never_too_little(
         steps in prop::collection::vec((0u64..200, 1u64..5), 1..2_000),
     ) {
-        let (words, hasher, mut used) = (AtomicTable::new(20), HASHER(), HashMap::new());
+        let words = AtomicTable::new(20);
+        let hasher = HASHER();
+        let mut used = HashMap::new();
         for (key, more) in steps {
             let of_key = used.entry(key).or_insert(0);
             *of_key += more;
@@ -52,16 +55,18 @@ proptest! {
 }
 
 #[test]
-fn who_is_refused_at_once_gets_no_place() {
-    let (words, key) = (AtomicTable::new(10), HASHER().hash("ann"));
+fn a_key_that_is_refused_at_once_gets_no_place() {
+    let words = AtomicTable::new(10);
+    let key = HASHER().hash("ann");
     assert_eq!(words.update(key, |_| true, |_| Err::<(), _>("no")), Err("no"));
     assert_eq!(words.len(), 0);
 }
 
 #[test]
-fn threads_that_meet_at_one_key_or_at_its_birth_lose_nothing() {
+fn threads_that_meet_at_one_key_or_at_its_creation_lose_no_charge() {
     const TIMES: u64 = 20_000;
-    let (words, hasher) = (AtomicTable::new(1_000), HASHER());
+    let words = AtomicTable::new(1_000);
+    let hasher = HASHER();
     thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
@@ -79,9 +84,10 @@ fn threads_that_meet_at_one_key_or_at_its_birth_lose_nothing() {
 /// Two threads charge a key, while a third thread keeps displacing it. The place may therefore be
 /// handed over and back while one of the threads charges the key.
 #[test]
-fn no_charge_is_lost_if_the_place_is_given_away_and_comes_back() {
+fn no_charge_is_lost_if_the_place_is_displaced_and_restored() {
     const CHARGES: u64 = 200_000;
-    let (words, hasher) = (AtomicTable::new(1), HASHER());
+    let words = AtomicTable::new(1);
+    let hasher = HASHER();
     let ann = hasher.hash("ann");
     thread::scope(|scope| {
         let charge = || (0..CHARGES).for_each(|_| _ = add(&words, ann, 1));
@@ -98,8 +104,9 @@ fn no_charge_is_lost_if_the_place_is_given_away_and_comes_back() {
 /// One thread charges a key that is always the least used, while another thread keeps
 /// displacing it.
 #[test]
-fn what_is_added_while_the_place_is_given_away_is_not_lost() {
-    let (words, hasher) = (AtomicTable::new(1), HASHER());
+fn a_charge_during_a_displacement_is_not_lost() {
+    let words = AtomicTable::new(1);
+    let hasher = HASHER();
     let ann = hasher.hash("ann");
     thread::scope(|scope| {
         let counting = scope.spawn(|| {

@@ -16,7 +16,8 @@ impl Bucket {
     }
 
     fn level(&self, now: u64) -> u128 {
-        let (mut level, mut last) = (0, 0);
+        let mut level = 0;
+        let mut last = 0;
         for &(at, cost) in self.events.0.iter().chain([&(now, 0)]) {
             let leaked = u128::from(at - last) * u128::from(self.quota.limit());
             level = u128::saturating_sub(level, leaked);
@@ -54,8 +55,10 @@ impl Tokens {
 
 impl Oracle for Tokens {
     fn remaining(&self, now: u64) -> u64 {
-        let (capacity, interval) = (self.quota.capacity(), self.quota.interval_nanos());
-        let (mut tokens, mut last) = (capacity, 0);
+        let capacity = self.quota.capacity();
+        let interval = self.quota.interval_nanos();
+        let mut tokens = capacity;
+        let mut last = 0;
         for &(at, cost) in self.events.0.iter().chain([&(now, 0)]) {
             while tokens < capacity && last + interval <= at {
                 tokens += 1;

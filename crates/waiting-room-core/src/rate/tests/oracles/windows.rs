@@ -72,7 +72,8 @@ pub(super) struct Window {
 
 impl Window {
     pub(super) fn new(quota: &Quota, refusals: Refusals) -> Self {
-        let (limit, window) = (quota.limit(), quota.window_nanos());
+        let limit = quota.limit();
+        let window = quota.window_nanos();
         Self { limit, window, refusals, events: Events::default() }
     }
 }
@@ -108,7 +109,8 @@ impl Weighted {
 
 impl Oracle for Weighted {
     fn remaining(&self, now: u64) -> u64 {
-        let (number, into) = (now / self.window, now % self.window);
+        let number = now / self.window;
+        let into = now % self.window;
         let previous = self.events.sum(|at| at / self.window + 1 == number);
         let current = self.events.sum(|at| at / self.window == number);
         // Finds the largest cost for which `estimate < limit - cost + 1`, without a division.

@@ -181,7 +181,7 @@ fn a_restart_in_the_middle_of_an_event_continues_it() {
 }
 
 #[test]
-fn a_node_that_starts_changes_only_what_has_not_begun() {
+fn a_starting_node_changes_only_events_that_have_not_begun() {
     let mut schedule = in_use();
     let moved = doors().with_prequeue_start(at(600));
     let before = schedule.clone();

@@ -58,7 +58,7 @@ fn a_draw_without_a_beacon_has_known_results() {
 }
 
 #[test]
-fn the_places_of_many_entrants_are_those_of_each() {
+fn the_places_of_many_entrants_equal_the_place_of_each() {
     for entrants in [0, 1, 255, 256, 257, 1_000, u32::MAX] {
         let shuffle = shuffle(entrants);
         let mut numbers: Vec<_> = (0..300).collect();
@@ -202,7 +202,8 @@ fn every_entrant_gets_every_place_equally_often() {
             *counts.entry((entrant, place)).or_insert(0u32) += 1;
         }
     }
-    let (n, expected) = (f64::from(ENTRANTS), f64::from(draws) / f64::from(ENTRANTS));
+    let n = f64::from(ENTRANTS);
+    let expected = f64::from(draws) / f64::from(ENTRANTS);
     let cells = (0..49).map(|cell| (cell / 7, u32::try_from(cell % 7).unwrap() + 1));
     let count = |cell| f64::from(counts.get(&cell).copied().unwrap_or(0));
     let sum: f64 = cells.map(|cell| (count(cell) - expected).powi(2) / expected).sum();

@@ -32,7 +32,7 @@ fn a_seed_that_does_not_match_its_commitment_is_refused_with_both_commitments() 
 }
 
 #[test]
-fn rules_under_which_nobody_could_wait_for_the_event_are_refused() {
+fn rules_that_rule_out_waiting_for_the_event_are_refused() {
     let method = QueueingMethod::Reject;
     let mut room = room(rules(1), plain());
     let error = room.configure(rules(1).with_queueing_method(method), at(0)).unwrap_err();
@@ -129,7 +129,7 @@ fn an_event_that_is_removed_while_it_is_active_keeps_the_drawn_order() {
 }
 
 #[test]
-fn a_start_that_is_postponed_in_the_prequeue_admits_nobody_early() {
+fn a_start_that_is_postponed_in_the_prequeue_admits_no_visitor_early() {
     let mut room = room(rules(20), shuffled());
     let mut crowd = Crowd::new(10, at(1_010));
     crowd.run(&mut room, at(1_590));
@@ -197,7 +197,7 @@ fn a_room_that_is_restarted_after_the_start_keeps_the_drawn_order() {
 }
 
 #[test]
-fn after_a_restart_just_behind_the_start_those_inside_delay_nobody() {
+fn after_a_restart_just_behind_the_start_active_visitors_delay_no_others() {
     let mut first = room(rules(3), shuffled());
     let mut crowd = Crowd::new(12, at(1_010));
     // All of them check in again after the slots are taken.
@@ -209,7 +209,8 @@ fn after_a_restart_just_behind_the_start_those_inside_delay_nobody() {
     let mut second = room(rules(1), shuffled());
     second.recover(at(1_650));
     for turn in 0..3 {
-        let (next, behind) = (waiting[turn], waiting[turn + 1]);
+        let next = waiting[turn];
+        let behind = waiting[turn + 1];
         crowd.ask(&mut second, behind, at(1_651));
         let Visitor::Waiting(ticket, reason) = &crowd.visitors[behind] else { panic!() };
         assert_eq!((reason, ticket.shown_position), (&Reason::QueuedBehindOthers, Some(2)));
@@ -222,7 +223,7 @@ fn after_a_restart_just_behind_the_start_those_inside_delay_nobody() {
 }
 
 #[test]
-fn an_entrant_who_comes_back_after_its_place_has_lapsed_counts_again() {
+fn an_entrant_that_returns_after_its_place_has_lapsed_counts_again() {
     let mut room = room(rules(1), shuffled());
     let mut crowd = Crowd::new(3, at(1_010));
     crowd.run(&mut room, at(1_014));

@@ -25,7 +25,8 @@ proptest! {
         let mut naive = BTreeMap::new();
         let mut now = 0;
         for (verb, order, until) in steps {
-            let (rank, until) = (rank(order), at(now + until));
+            let rank = rank(order);
+            let until = at(now + until);
             match verb {
                 0 => now += if order < 20 { jump } else { order / 300 },
                 1..=4 if !naive.contains_key(&rank) => {
@@ -101,7 +102,7 @@ fn parts_split_and_disappear() {
 }
 
 #[test]
-fn a_collection_that_shrinks_gives_its_parts_back() {
+fn a_shrinking_collection_frees_its_parts() {
     let mut ranks = Ranks::default();
     (0..10_000).for_each(|order| ranks.insert(rank(order), ()));
     (0..10_000).filter(|order| order % 50 != 0).for_each(|order| _ = ranks.remove(rank(order)));

@@ -122,13 +122,13 @@ fn a_million_sessions_lapse_in_bounded_steps() {
 }
 
 #[test]
-fn a_line_of_a_hundred_thousand_goes_away_in_bounded_steps() {
+fn a_line_of_a_hundred_thousand_lapses_in_bounded_steps() {
     a_line_goes_away_in_bounded_steps(100_000);
 }
 
 #[test]
 #[ignore = "takes minutes in a debug build"]
-fn a_line_of_a_million_goes_away_in_bounded_steps() {
+fn a_line_of_a_million_lapses_in_bounded_steps() {
     a_line_goes_away_in_bounded_steps(1_000_000);
 }
 
@@ -160,7 +160,7 @@ fn the_place_of_the_visitor_itself_is_gone_before_the_verb_decides() {
 }
 
 #[test]
-fn a_ticket_is_void_although_the_session_that_used_it_up_waits_for_its_removal() {
+fn a_ticket_is_void_even_if_the_session_that_used_it_is_not_removed_yet() {
     let rules = rules(50).with_session_duration(Duration::from_secs(8));
     let mut room = room(rules.clone());
     let tickets: Vec<_> = (1..=50).map(|who| Ticket::new(id(who), at(0), at(0), at(1))).collect();
@@ -288,11 +288,12 @@ impl Pair {
 
 proptest! {
     #[test]
-    fn what_has_lapsed_is_judged_as_if_it_were_removed(
+    fn lapsed_entries_are_judged_as_if_they_were_removed(
         steps in prop::collection::vec(step(), 1..400),
     ) {
         let new = || room(Pair::rules(8));
-        let (tickets, passes) = (Vec::new(), Vec::new());
+        let tickets = Vec::new();
+        let passes = Vec::new();
         let mut pair = Pair { rooms: [new(), new()], now: at(0), tickets, passes };
         steps.iter().for_each(|step| pair.take(step));
     }

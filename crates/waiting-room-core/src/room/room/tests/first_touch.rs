@@ -81,7 +81,7 @@ fn a_place_keeps_its_order_from_an_older_ticket_that_no_node_reissued() {
 }
 
 #[test]
-fn a_ticket_that_a_session_used_up_stays_void_however_often_a_node_reissues_a_copy() {
+fn a_used_up_ticket_stays_void_however_often_a_copy_is_reissued() {
     for leaves in [false, true] {
         let mut room = room(rules(1));
         pass(room.enter(id(0), at(0)));
@@ -129,7 +129,7 @@ fn a_reissued_ticket_without_its_place_counts_for_the_line_and_its_network() {
 }
 
 #[test]
-fn a_position_that_rises_is_said_to_be_approximate() {
+fn a_rising_position_is_marked_as_approximate() {
     let mut room = room(rules(1));
     pass(room.enter(id(0), at(0)));
     let slow = ticket(room.enter(id(1), at(1)));
@@ -154,13 +154,14 @@ fn a_rise_of_a_sixteenth_is_not_shown() {
 }
 
 #[test]
-fn a_newcomer_is_told_how_many_are_ahead_and_asked_back_within_two_seconds() {
+fn a_newcomer_learns_the_number_ahead_and_returns_within_two_seconds() {
     let mut room = room(rules(1));
     pass(room.enter(id(0), at(0)));
     let mut intervals = std::collections::BTreeSet::new();
     for who in 1..=100 {
         let first = ticket(room.enter(id(who), at(1)));
-        let (position, is_approximate) = (first.shown_position.unwrap(), first.is_approximate);
+        let position = first.shown_position.unwrap();
+        let is_approximate = first.is_approximate;
         assert_eq!((u128::from(position), is_approximate, first.placed), (who, true, false));
         intervals.insert(first.retry_after(at(1)).as_secs());
         ticket(room.check_in(&first, at(1)));
@@ -192,7 +193,7 @@ fn first_tickets_are_no_claims_on_the_front_of_the_line() {
 }
 
 #[test]
-fn a_first_ticket_keeps_its_order_for_half_as_long_again_as_any_client_stays_away() {
+fn a_first_ticket_keeps_its_order_for_one_and_a_half_absences() {
     let mut room = room(rules(1));
     pass(room.enter(id(0), at(0)));
     let first = ticket(room.enter(id(1), at(1)));
@@ -222,7 +223,7 @@ fn a_client_that_is_a_quarter_of_a_second_early_is_on_time() {
 /// By the clock of the store, a client that is on time may be a little early. It is then asked to wait
 /// for another second, and comes back a second late.
 #[test]
-fn a_first_ticket_with_the_shortest_interval_keeps_its_order_for_two_seconds_more() {
+fn a_first_ticket_with_the_shortest_interval_has_two_seconds_more() {
     let mut room = room(rules(1).with_refresh_interval(Duration::from_secs(2)));
     pass(room.enter(id(0), at(0)));
     let first = ticket(room.enter(id(1), at(1)));

@@ -12,7 +12,8 @@ fn rush(room: &mut Room, first: u128, now: Timestamp) -> usize {
 fn an_idle_hour_saves_up_no_admissions() {
     let mut room = room(rules(1_000).with_new_users_per_minute(10));
     for hour in 0..3 {
-        let (now, first) = (hour * 3_600, u128::from(hour) * 10_000);
+        let now = hour * 3_600;
+        let first = u128::from(hour) * 10_000;
         assert_eq!(rush(&mut room, first, at(now)), 10);
         assert_eq!(rush(&mut room, first + 100, at(now + 59)), 0, "the minute is not over");
         assert_eq!(rush(&mut room, first + 200, at(now + 60)), 10);

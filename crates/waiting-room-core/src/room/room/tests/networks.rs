@@ -86,7 +86,7 @@ fn a_place_that_is_given_back_is_for_another_of_the_network() {
 }
 
 #[test]
-fn a_visitor_who_has_a_place_keeps_it_however_low_the_share_is() {
+fn a_lower_share_takes_no_place_away() {
     let mut room = full(PlacesPerNetwork::Limit(9));
     let held: Vec<_> = (1..=9).map(|who| ticket(second_touch(&mut room, of(7, who), 1))).collect();
     let low = room.rules().clone().with_places_per_network(PlacesPerNetwork::Limit(1));
@@ -98,7 +98,7 @@ fn a_visitor_who_has_a_place_keeps_it_however_low_the_share_is() {
 }
 
 #[test]
-fn a_visitor_who_is_let_in_at_once_needs_no_place() {
+fn a_visitor_that_is_admitted_at_once_needs_no_place() {
     let mut room = full(PlacesPerNetwork::Limit(1));
     let tickets: Vec<_> = (1..=5).map(|who| ticket(room.enter(of(7, who), at(1)))).collect();
     ticket(room.check_in(&tickets[0], at(2)));
@@ -110,7 +110,7 @@ fn a_visitor_who_is_let_in_at_once_needs_no_place() {
 }
 
 #[test]
-fn a_refused_visitor_stands_at_the_back_so_that_a_network_has_no_reserve_at_the_front() {
+fn a_refused_visitor_goes_to_the_back_so_no_network_reserves_the_front() {
     let mut room = full(PlacesPerNetwork::Limit(1));
     let early = ticket(room.enter(of(7, 1), at(1)));
     ticket(second_touch(&mut room, of(7, 2), 1));
@@ -124,7 +124,7 @@ fn a_refused_visitor_stands_at_the_back_so_that_a_network_has_no_reserve_at_the_
 }
 
 #[test]
-fn in_shadow_a_place_over_the_share_is_told_of_and_made() {
+fn in_shadow_a_place_over_the_share_is_reported_and_granted() {
     let mut room = full(PlacesPerNetwork::Shadow(1));
     let within = second_touch(&mut room, of(7, 1), 1);
     assert_eq!(*within.reason(), Reason::QueuedActiveLimit);
@@ -139,7 +139,7 @@ fn in_shadow_a_place_over_the_share_is_told_of_and_made() {
 }
 
 #[test]
-fn off_nothing_is_counted_against_a_network() {
+fn without_a_share_no_network_is_counted() {
     let mut room = full(PlacesPerNetwork::Off);
     for who in 1..=100 {
         assert_eq!(*second_touch(&mut room, of(7, who), 1).reason(), Reason::QueuedActiveLimit);

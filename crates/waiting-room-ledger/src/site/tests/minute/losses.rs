@@ -17,7 +17,7 @@ fn gone() -> Duration {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lost_room_counts_all_places_as_taken_until_the_minute_and_a_margin_are_over() {
+async fn a_lost_room_counts_all_places_as_taken_until_the_minute_is_over() {
     on_each(async |engine| {
         let mut site = Site::with(engine, 9, 3).await;
         for _ in 0..3 {
@@ -67,7 +67,7 @@ async fn the_loss_of_the_times_of_admissions_ends_both_lives_of_the_site() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn after_a_restart_places_of_visitors_who_are_known_count_twice() {
+async fn after_a_restart_the_places_of_known_visitors_count_twice() {
     on_each(async |engine| {
         let mut site = Site::with(engine, 9, 4).await;
         site.admitted().await;

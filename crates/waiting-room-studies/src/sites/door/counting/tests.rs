@@ -38,7 +38,7 @@ fn decided(door: &mut CountingDoor, until: u32) -> Vec<(u32, u32, Say)> {
 }
 
 #[test]
-fn tickets_for_all_who_wait_are_drawn_with_one_message() {
+fn tickets_for_all_waiting_visitors_are_drawn_with_one_message() {
     let mut door = door();
     for who in 0..6 {
         assert_eq!(door.arrive(&visitor(who, 0, 500), 0.0), Say::Wait);
@@ -70,7 +70,7 @@ fn the_last_slot_is_for_the_first_in_line_of_the_same_second() {
 }
 
 #[test]
-fn once_no_ticket_is_left_visitors_are_told_at_once() {
+fn visitors_are_refused_at_once_when_no_ticket_is_left() {
     let mut door = door();
     let says = (0..12).map(|who| door.arrive(&visitor(who, 0, 500), 0.0));
     assert!(says.into_iter().all(|say| say == Say::Wait));
@@ -92,7 +92,7 @@ fn once_no_ticket_is_left_visitors_are_told_at_once() {
 }
 
 #[test]
-fn a_site_that_is_cut_off_lets_visitors_stand_for_a_while_only() {
+fn a_site_that_is_cut_off_keeps_visitors_at_the_door_only_briefly() {
     let mut door = door();
     door.cut(0);
     assert_eq!(door.arrive(&visitor(0, 0, 500), 0.0), Say::Wait);

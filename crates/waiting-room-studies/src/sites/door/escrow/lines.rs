@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slots_are_asked_for_visitors_with_a_place_in_the_minute() {
+    fn slots_are_requested_for_visitors_with_a_place_in_the_minute() {
         let mut lines = Lines::of(1);
         let visitors =
             |front: LineFront| front.buckets().map(|(_, count)| count).collect::<Vec<_>>();

@@ -76,7 +76,7 @@ fn an_error_names_the_line_and_the_field() {
 
 /// The place of an error is known from the parsed file, not from the appearance of a line.
 #[test]
-fn a_place_is_found_however_the_file_is_written() {
+fn a_place_is_found_in_every_notation_of_the_file() {
     let cases = [
         // A comment that looks like a field.
         (
@@ -116,7 +116,7 @@ fn a_place_is_found_however_the_file_is_written() {
 }
 
 #[test]
-fn sites_that_nobody_comes_to_are_refused() {
+fn sites_without_visitors_are_refused() {
     let weights = error("nodes = [3, 6, 1]", "nodes = [3, 6, 1]\nweights = [0, 0, 0.0]");
     assert_eq!(weights, "test.toml:11: sites.weights: are all 0, expected one that is more");
     let dead = |site| format!("[[fault]]\nkind = \"dead\"\nsite = {site}\nfrom_min = 3\n");
@@ -133,7 +133,7 @@ fn sites_that_nobody_comes_to_are_refused() {
 }
 
 #[test]
-fn what_would_be_ignored_is_refused() {
+fn settings_without_an_effect_are_refused() {
     let points = "points = [[0, 0.5], [10, 1.0]]";
     assert_eq!(
         error(points, "points = [[0, 0.5], [10, 1.0]]\nvisitors = 100"),
@@ -169,7 +169,7 @@ fn what_would_be_ignored_is_refused() {
 }
 
 #[test]
-fn what_happens_too_late_or_twice_is_refused() {
+fn faults_that_come_too_late_or_twice_are_refused() {
     let with = |table: &str| parse(&format!("{GOOD}\n{table}")).map_err(|error| error.to_string());
     let cut = |from, until| {
         format!("[[fault]]\nkind = \"cut\"\nsite = 0\nfrom_min = {from}\nuntil_min = {until}\n")
@@ -276,7 +276,7 @@ fn an_unknown_or_missing_field_is_named() {
 }
 
 #[test]
-fn what_happens_to_a_site_is_checked_as_well() {
+fn faults_of_a_site_are_checked_as_well() {
     let with = |table: &str| parse(&format!("{GOOD}\n{table}")).unwrap_err().to_string();
     assert_eq!(
         with("[[move]]\nat_min = 1\nshare = 1.5\nto = 0\n"),
