@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_does_not_keep_what_was_drawn_from_it() {
+    fn drawn_bytes_are_erased_from_the_block() {
         let drawn = random_bytes::<24>();
         BLOCK.with_borrow(|block| {
             assert!(block.bytes[block.left..].iter().all(|byte| *byte == 0));

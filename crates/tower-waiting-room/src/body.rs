@@ -69,17 +69,6 @@ struct Events(Mutex<Pin<Box<EventBody>>>);
 
 type EventBody = dyn Body<Data = Bytes, Error = Infallible> + Send;
 
-/// A push stream that becomes the body of a response.
-pub(crate) struct PushBody(Pin<Box<EventBody>>);
-
-impl PushBody {
-    pub(crate) fn new(
-        events: impl Body<Data = Bytes, Error = Infallible> + Send + 'static,
-    ) -> Self {
-        Self(Box::pin(events))
-    }
-}
-
 impl Events {
     /// Polls the stream.
     fn poll_frame(
@@ -103,8 +92,8 @@ impl<B> ResponseBody<B> {
     }
 
     /// Wraps a push stream.
-    pub(crate) fn events(body: PushBody) -> Self {
-        Self { kind: Kind::Events { events: Events(Mutex::new(body.0)) } }
+    pub(crate) fn events(body: Pin<Box<EventBody>>) -> Self {
+        Self { kind: Kind::Events { events: Events(Mutex::new(body)) } }
     }
 
     /// Wraps the application's body, which holds no permits.

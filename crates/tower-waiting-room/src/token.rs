@@ -44,7 +44,8 @@ mod tokens;
 #[cfg(feature = "room")]
 mod transport;
 
-#[cfg(all(test, feature = "room"))]
+#[cfg(test)]
+#[cfg(feature = "room")]
 mod tests;
 
 pub use self::opened::TOKEN_HEADER;

@@ -59,6 +59,7 @@ mod stay;
 mod timing;
 mod verdict;
 mod work;
+mod written;
 
 pub use self::{
     estimate::WaitEstimate,

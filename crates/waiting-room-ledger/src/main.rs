@@ -1,8 +1,6 @@
 //! The program `waiting-room-ledger`: a global ledger or its standby, and the commands of its
 //! operator.
 
-#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
-
 use std::process::ExitCode;
 
 use clap::Parser as _;

@@ -10,13 +10,17 @@
 //! unless the request has to wait again.
 
 use std::{
+    convert::Infallible,
     mem,
     ops::ControlFlow::{self, Break, Continue},
+    pin::Pin,
     sync::Arc,
     time::Duration,
 };
 
+use bytes::Bytes;
 use http::{Extensions, HeaderMap};
+use http_body::Body;
 use waiting_room_core::{
     Pass, Reason, RoomRules, StoreError, Timestamp, Verdict, VisitorId, room::event::RoomPlan,
 };
@@ -31,7 +35,6 @@ use super::{
 use crate::streams::DashboardStreams;
 use crate::{
     ambient::StageClock,
-    body::PushBody,
     config::{DebugHeader, Enforcement, Preflight},
     gate::{GateStage, Gated, body_read_timeout},
     misconfiguration::Misconfiguration,
@@ -93,6 +96,9 @@ pub(crate) enum Stop {
     /// The request has to wait, and is [resumed](Pipeline::resume) afterwards.
     Wait(Pending),
 }
+
+/// The events of a push stream, as the body of an answer.
+pub(super) type PushBody = Pin<Box<dyn Body<Data = Bytes, Error = Infallible> + Send>>;
 
 /// The room of a layer, as the other parts of the layer see it.
 ///

@@ -7,19 +7,18 @@ use std::{
 
 use http::{Extensions, HeaderMap};
 use waiting_room_core::{
-    Pass, Reason, RoomRules, StoreError, Timestamp, Verdict,
+    Pass, Reason, RoomRules, StoreError, Ticket, Timestamp, Verdict,
     room::{RoomMode, event::RoomPlan},
 };
 
 use super::{
     journey::{Journey, Opening},
-    order::{Pipeline, RoomPart, Stop},
+    order::{Pipeline, PushBody, RoomPart, Stop},
     pending::Pending,
     reply::Reply,
     stream::EventStream,
 };
 use crate::{
-    body::PushBody,
     misconfiguration::Misconfiguration,
     request::{RequestHead, is_poll},
     room::{BoxFuture, Opened, Operated, PassRenewal, RoomStage, Token, TokenSource, Visitor},
@@ -89,7 +88,8 @@ impl RoomPart for RoomStage {
     }
 
     fn events(self: Arc<Self>, pipeline: &Arc<Pipeline>, opening: Opening) -> Option<PushBody> {
-        EventStream::new(self, Arc::clone(pipeline), opening).map(PushBody::new)
+        let events = EventStream::new(self, Arc::clone(pipeline), opening)?;
+        Some(Box::pin(events))
     }
 
     fn rules(&self) -> Arc<RoomRules> {
@@ -152,19 +152,7 @@ impl Pipeline {
                     Self::pass_by(journey, "crawler")
                 }
             }
-            Visitor::Proven(Opened::Ticket(ticket)) => {
-                // The pace is checked first: a ticket that is presented too often is refused even
-                // if it is due.
-                if let Err(pause) = room.pace.charge(ticket, &self.callers.of(*head, None), now) {
-                    return Break(Stop::Reply(Reply::too_often(pause)));
-                }
-                // An early ticket is answered without asking the store, because the store cannot
-                // change anything before the ticket is due.
-                if ticket.is_early(now) {
-                    return Break(Stop::Reply(Reply::queued(Reason::QueuedEarly, ticket, now)));
-                }
-                Break(Stop::Wait(Pending::Verdict(room.ask(&journey.visitor, head))))
-            }
+            Visitor::Proven(Opened::Ticket(ticket)) => self.check_in(room, ticket, head, journey),
             // The layer is mounted twice, and the outer instance has already admitted the request.
             // The request has no pass yet, so the store would give the visitor a second slot.
             _ if room.has_let_in(head.extensions()) => {
@@ -172,7 +160,11 @@ impl Pipeline {
                 journey.admitted = Reason::AdmittedPass;
                 Continue(())
             }
-            visitor => {
+            visitor @ (Visitor::Inside(_)
+            | Visitor::Outside(_)
+            | Visitor::Preflight
+            | Visitor::Proven(_)
+            | Visitor::Unknown) => {
                 // A visitor whose session may still be active is not challenged.
                 let is_known = matches!(visitor, Visitor::Proven(Opened::Pass(pass))
                     if room.may_return(pass) || room.may_move(pass, now));
@@ -185,6 +177,28 @@ impl Pipeline {
                 Break(Stop::Wait(Pending::Verdict(room.ask(&journey.visitor, head))))
             }
         }
+    }
+
+    /// Answers an early ticket, or asks the store about a ticket that is due.
+    fn check_in(
+        &self,
+        room: &RoomStage,
+        ticket: &Ticket,
+        head: &RequestHead<'_>,
+        journey: &Journey,
+    ) -> ControlFlow<Stop> {
+        let now = journey.times(&self.clock).now;
+        // The pace is checked first: a ticket that is presented too often is refused even if it is
+        // due.
+        if let Err(pause) = room.pace.charge(ticket, &self.callers.of(*head, None), now) {
+            return Break(Stop::Reply(Reply::too_often(pause)));
+        }
+        // An early ticket is answered without asking the store, because the store cannot change
+        // anything before the ticket is due.
+        if ticket.is_early(now) {
+            return Break(Stop::Reply(Reply::queued(Reason::QueuedEarly, ticket, now)));
+        }
+        Break(Stop::Wait(Pending::Verdict(room.ask(&journey.visitor, head))))
     }
 
     /// Lets a request continue that the room does not decide about.

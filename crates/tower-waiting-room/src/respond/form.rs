@@ -84,5 +84,6 @@ fn text(answer: &Answer) -> Response<Bytes> {
     of_type("text/plain; charset=utf-8", text)
 }
 
-#[cfg(all(test, feature = "room"))]
+#[cfg(test)]
+#[cfg(feature = "room")]
 mod tests;

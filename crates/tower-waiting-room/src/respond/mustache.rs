@@ -35,10 +35,8 @@ impl MustachePage {
     /// Returns what is wrong with the template, and the line of the mistake.
     pub(super) fn parse(source: &str) -> Result<Self, Mistake> {
         let steps = tags::steps(source, CfWaitingRoom::VARIABLES)?;
-        let texts = steps.iter().filter_map(|step| match step {
-            Step::Text(text) => Some(text.len()),
-            _ => None,
-        });
+        let texts =
+            steps.iter().map(|step| if let Step::Text(text) = step { text.len() } else { 0 });
         Ok(Self { len: texts.sum(), steps })
     }
 

@@ -467,5 +467,6 @@ const HEARD: &str = "\n<p class=\"heard\" id=\"heard\" role=\"status\" aria-live
 /// The number of bytes that the changing parts of a page usually need.
 const ROOM: usize = 2048;
 
-#[cfg(all(test, feature = "room"))]
+#[cfg(test)]
+#[cfg(feature = "room")]
 mod tests;

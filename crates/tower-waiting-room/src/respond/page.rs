@@ -310,5 +310,6 @@ const HTML: &str = "text/html; charset=utf-8";
 /// The header that keeps search engines from indexing the page under one of the application's URLs.
 const X_ROBOTS_TAG: HeaderName = HeaderName::from_static("x-robots-tag");
 
-#[cfg(all(test, feature = "room"))]
+#[cfg(test)]
+#[cfg(feature = "room")]
 mod tests;

@@ -107,7 +107,7 @@ fn rate(visitors: u32, threads: u32, outside: Duration, effort: Effort) -> f64 {
                 tickets[turn] = checked_in(&store, tickets[turn]);
                 count += 1;
                 busy(outside);
-                if count % 64 == 0 && wall_time().saturating_sub(begin) > length {
+                if count.is_multiple_of(64) && wall_time().saturating_sub(begin) > length {
                     break;
                 }
             }

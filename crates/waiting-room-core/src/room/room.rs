@@ -151,8 +151,7 @@ impl Room {
             };
         }
         let shown = ticket;
-        let mut ticket = *shown;
-        ticket.resumes = false;
+        let mut ticket = Ticket { resumes: false, ..*shown };
         let has_lapsed = self.rules.has_lapsed(&ticket, now);
         // A head start belongs to an order of arrival. Otherwise a ticket could be kept for later.
         if has_lapsed {

@@ -6,8 +6,6 @@
 
 use std::{fmt, num::NonZeroU32, time::Duration};
 
-#[cfg(feature = "serde")]
-use super::settings::StoredRules;
 use crate::{
     ConfigError,
     error::ConfigErrorKind,
@@ -33,11 +31,6 @@ use crate::{
 /// assert_eq!(error.to_string(), "total_active_users is 0, expected at least 1");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Deserialize, serde::Serialize),
-    serde(try_from = "StoredRules", into = "StoredRules")
-)]
 pub struct RoomRules {
     pub(crate) name: String,
     /// The limit on slots.

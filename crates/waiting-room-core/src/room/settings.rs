@@ -4,7 +4,7 @@
 //! check of the rules, the overrides of events, configuration files, the encodings of stores, the
 //! random rules of the test kit, and the table in the docs are derived from these entries.
 
-use std::{borrow::Cow, collections::BTreeMap, fmt, ops::RangeInclusive, time::Duration};
+use std::{borrow::Cow, fmt, ops::RangeInclusive, time::Duration};
 
 use crate::{
     ConfigError, RoomRules,
@@ -30,7 +30,7 @@ use crate::{
 pub struct Setting {
     name: &'static str,
     doc: &'static str,
-    values: Values,
+    values: AllowedValues,
     is_for_events: bool,
     get: fn(&RoomRules) -> SettingValue,
     /// Sets the rule, or returns `None` for a value of another form.
@@ -54,7 +54,7 @@ pub enum SettingValue {
 
 /// The values that a setting can have. Each form is optional.
 #[derive(Debug)]
-struct Values {
+struct AllowedValues {
     words: &'static [&'static str],
     counts: Option<RangeInclusive<u32>>,
     durations: Option<(Duration, Duration)>,
@@ -68,18 +68,17 @@ impl RoomRules {
             name: "cookie_test",
             doc: "the percentage of slots in use from which newcomers must return a cookie before \
                   they get a slot",
-            values: Values::counts(0..=100).or_words(&[OFF]),
+            values: AllowedValues::counts(0..=100).or_words(&[OFF]),
             is_for_events: false,
             get: |rules| match rules.cookie_test {
                 CookieTest::AboveUtilization(percent) => SettingValue::Count(percent.into()),
                 CookieTest::Off => SettingValue::word(OFF),
             },
             set: |rules, value| {
-                rules.cookie_test = match value {
-                    SettingValue::Count(percent) => {
-                        CookieTest::AboveUtilization(u8::try_from(*percent).ok()?)
-                    }
-                    other => other.is_off().then_some(CookieTest::Off)?,
+                rules.cookie_test = if let SettingValue::Count(percent) = value {
+                    CookieTest::AboveUtilization(u8::try_from(*percent).ok()?)
+                } else {
+                    value.off(CookieTest::Off)?
                 };
                 Some(())
             },
@@ -87,7 +86,7 @@ impl RoomRules {
         Setting {
             name: "line_capacity",
             doc: "the maximum number of places in the line; further visitors are refused",
-            values: Values::counts(1..=Self::MAX_LINE_CAPACITY),
+            values: AllowedValues::counts(1..=Self::MAX_LINE_CAPACITY),
             is_for_events: false,
             get: |rules| SettingValue::Count(rules.line_capacity),
             set: |rules, value| value.count().map(|places| rules.line_capacity = places),
@@ -96,7 +95,7 @@ impl RoomRules {
             name: "longest_session_duration",
             doc: "the longest `session_duration` of an earlier deployment whose passes may still be \
                   in use; it matters only if `recovery` is `pause`",
-            values: Values::durations(Self::SESSION_DURATION).or_words(&[OFF]),
+            values: AllowedValues::durations(Self::SESSION_DURATION).or_words(&[OFF]),
             is_for_events: false,
             get: |rules| {
                 rules
@@ -104,9 +103,10 @@ impl RoomRules {
                     .map_or(SettingValue::word(OFF), SettingValue::Duration)
             },
             set: |rules, value| {
-                rules.longest_session_duration = match value {
-                    SettingValue::Duration(longest) => Some(*longest),
-                    other => other.is_off().then_some(None)?,
+                rules.longest_session_duration = if let SettingValue::Duration(longest) = value {
+                    Some(*longest)
+                } else {
+                    value.off(None)?
                 };
                 Some(())
             },
@@ -114,7 +114,7 @@ impl RoomRules {
         Setting {
             name: "mode",
             doc: "the mode in which the room starts",
-            values: Values::words(&["auto", "drain", "queue_all", "suspended"]),
+            values: AllowedValues::words(&["auto", "drain", "queue_all", "suspended"]),
             is_for_events: false,
             get: |rules| SettingValue::word(rules.mode.name()),
             set: |rules, value| {
@@ -124,15 +124,16 @@ impl RoomRules {
         Setting {
             name: "new_users_per_minute",
             doc: "the maximum number of visitors who are admitted within any 60 seconds",
-            values: Values::counts(1..=Self::MAX_USERS).or_words(&[OFF]),
+            values: AllowedValues::counts(1..=Self::MAX_USERS).or_words(&[OFF]),
             is_for_events: true,
             get: |rules| {
                 rules.new_users_per_minute.map_or(SettingValue::word(OFF), SettingValue::Count)
             },
             set: |rules, value| {
-                rules.new_users_per_minute = match value {
-                    SettingValue::Count(users) => Some(*users),
-                    other => other.is_off().then_some(None)?,
+                rules.new_users_per_minute = if let SettingValue::Count(users) = value {
+                    Some(*users)
+                } else {
+                    value.off(None)?
                 };
                 Some(())
             },
@@ -141,7 +142,7 @@ impl RoomRules {
             name: "place_retention",
             doc: "the time for which a place is kept after the last check-in, at least twice \
                   `refresh_interval`",
-            values: Values::durations(Self::PLACE_RETENTION),
+            values: AllowedValues::durations(Self::PLACE_RETENTION),
             is_for_events: false,
             get: |rules| SettingValue::Duration(rules.place_retention),
             set: |rules, value| value.duration().map(|to| rules.place_retention = to),
@@ -149,7 +150,7 @@ impl RoomRules {
         Setting {
             name: "places_per_network",
             doc: "the maximum number of places that the visitors of one network may hold",
-            values: Values::counts(1..=Self::MAX_LINE_CAPACITY).or_shadow().or_words(&[OFF]),
+            values: AllowedValues::counts(1..=Self::MAX_LINE_CAPACITY).or_shadow().or_words(&[OFF]),
             is_for_events: false,
             get: |rules| match rules.places_per_network {
                 PlacesPerNetwork::Limit(places) => SettingValue::Count(places),
@@ -160,7 +161,9 @@ impl RoomRules {
                 rules.places_per_network = match value {
                     SettingValue::Count(places) => PlacesPerNetwork::Limit(*places),
                     SettingValue::Shadow(places) => PlacesPerNetwork::Shadow(*places),
-                    other => other.is_off().then_some(PlacesPerNetwork::Off)?,
+                    SettingValue::Duration(_) | SettingValue::Word(_) => {
+                        value.off(PlacesPerNetwork::Off)?
+                    }
                 };
                 Some(())
             },
@@ -168,7 +171,7 @@ impl RoomRules {
         Setting {
             name: "queueing_method",
             doc: "the order in which waiting visitors are admitted",
-            values: Values::words(&["fifo", "passthrough", "random", "reject"]),
+            values: AllowedValues::words(&["fifo", "passthrough", "random", "reject"]),
             is_for_events: true,
             get: |rules| SettingValue::word(rules.queueing_method.name()),
             set: |rules, value| {
@@ -179,7 +182,7 @@ impl RoomRules {
         Setting {
             name: "recovery",
             doc: "how a room starts that has lost its state; `pause` needs `keys`",
-            values: Values::words(&["admit_at_once", "pause"]),
+            values: AllowedValues::words(&["admit_at_once", "pause"]),
             is_for_events: false,
             get: |rules| SettingValue::word(rules.recovery.name()),
             set: |rules, value| {
@@ -189,7 +192,7 @@ impl RoomRules {
         Setting {
             name: "refresh_interval",
             doc: "the longest time between two check-ins of a waiting visitor",
-            values: Values::durations(Self::REFRESH_INTERVAL),
+            values: AllowedValues::durations(Self::REFRESH_INTERVAL),
             is_for_events: false,
             get: |rules| SettingValue::Duration(rules.refresh_interval),
             set: |rules, value| value.duration().map(|to| rules.refresh_interval = to),
@@ -197,7 +200,7 @@ impl RoomRules {
         Setting {
             name: "session_duration",
             doc: "the time for which a session lasts after its last request",
-            values: Values::durations(Self::SESSION_DURATION),
+            values: AllowedValues::durations(Self::SESSION_DURATION),
             is_for_events: true,
             get: |rules| SettingValue::Duration(rules.session_duration),
             set: |rules, value| value.duration().map(|to| rules.session_duration = to),
@@ -206,7 +209,7 @@ impl RoomRules {
             name: "session_renewal",
             doc: "whether requests prolong a session (`sliding`), or `session_duration` is counted \
                   from the admission (`fixed`)",
-            values: Values::words(&["fixed", "sliding"]),
+            values: AllowedValues::words(&["fixed", "sliding"]),
             is_for_events: true,
             get: |rules| SettingValue::word(rules.session_renewal.name()),
             set: |rules, value| {
@@ -217,7 +220,7 @@ impl RoomRules {
         Setting {
             name: "total_active_users",
             doc: "the maximum number of active visitors; without it, the layer has no room",
-            values: Values::counts(1..=Self::MAX_USERS),
+            values: AllowedValues::counts(1..=Self::MAX_USERS),
             is_for_events: true,
             get: |rules| SettingValue::Count(rules.total_active_users),
             set: |rules, value| value.count().map(|users| rules.total_active_users = users),
@@ -361,6 +364,11 @@ impl SettingValue {
         matches!(self, Self::Word(word) if word == OFF)
     }
 
+    /// Returns what `off` stands for, if this is the word `off`.
+    fn off<T>(&self, off: T) -> Option<T> {
+        self.is_off().then_some(off)
+    }
+
     fn count(&self) -> Option<u32> {
         if let Self::Count(count) = self { Some(*count) } else { None }
     }
@@ -394,7 +402,7 @@ impl fmt::Display for SettingValue {
     }
 }
 
-impl Values {
+impl AllowedValues {
     const NONE: Self = Self { words: &[], counts: None, durations: None, has_shadow: false };
 
     const fn counts(bounds: RangeInclusive<u32>) -> Self {
@@ -421,7 +429,7 @@ impl Values {
 }
 
 /// The values that are possible, for error messages and for the docs.
-impl fmt::Display for Values {
+impl fmt::Display for AllowedValues {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut forms = Vec::new();
         if let Some(counts) = &self.counts {
@@ -446,86 +454,8 @@ impl fmt::Display for Values {
     }
 }
 
-/// The rules that an event overrides, by name.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
-#[cfg_attr(feature = "serde", serde(transparent))]
-pub(super) struct Overrides(BTreeMap<Cow<'static, str>, SettingValue>);
-
-impl Overrides {
-    pub(super) fn set(&mut self, setting: &'static str, value: SettingValue) {
-        self.0.insert(Cow::Borrowed(setting), value);
-    }
-
-    pub(super) fn get(&self, setting: &str) -> Option<&SettingValue> {
-        self.0.get(setting)
-    }
-
-    /// Applies every value to the rules.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error for the first setting that an event cannot override, and for the first value
-    /// that its setting cannot have. The values before it are applied.
-    pub(super) fn apply(&self, rules: &mut RoomRules) -> Result<(), ConfigError> {
-        self.0.iter().try_for_each(|(name, value)| {
-            match RoomRules::setting(name).filter(|setting| setting.is_for_events) {
-                Some(setting) => setting.set(rules, value),
-                None => Err(not_for_events(name)),
-            }
-        })
-    }
-}
-
-fn not_for_events(name: &str) -> ConfigError {
-    let names = RoomRules::SETTINGS.iter().filter(|setting| setting.is_for_events);
-    let names = names.map(Setting::name).collect::<Vec<_>>().join(", ");
-    let given = format_args!("{name:?}");
-    ConfigError::new(ConfigErrorKind::Malformed, "event", given, format_args!("one of {names}"))
-}
-
 /// The word for a rule that is not in effect.
 const OFF: &str = "off";
-
-/// The rules of a room as a store writes them: those that are not the default.
-///
-/// Equal rules are therefore written in the same way by releases with and without a setting.
-#[cfg(feature = "serde")]
-#[derive(serde::Deserialize, serde::Serialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct StoredRules {
-    name: String,
-    settings: BTreeMap<Cow<'static, str>, SettingValue>,
-}
-
-#[cfg(feature = "serde")]
-impl From<RoomRules> for StoredRules {
-    fn from(rules: RoomRules) -> Self {
-        let default = RoomRules::new("", 0);
-        let given = RoomRules::SETTINGS.iter().filter_map(|setting| {
-            let value = setting.get(&rules);
-            (value != setting.get(&default)).then_some((Cow::Borrowed(setting.name), value))
-        });
-        Self { settings: given.collect(), name: rules.name }
-    }
-}
-
-#[cfg(feature = "serde")]
-impl TryFrom<StoredRules> for RoomRules {
-    type Error = ConfigError;
-
-    fn try_from(stored: StoredRules) -> Result<Self, ConfigError> {
-        let mut rules = Self::new(stored.name, 0);
-        for (name, value) in &stored.settings {
-            let setting = Self::setting(name).ok_or_else(|| {
-                let given = format_args!("{name:?}");
-                ConfigError::new(ConfigErrorKind::Malformed, "setting", given, "a known setting")
-            })?;
-            setting.set(&mut rules, value)?;
-        }
-        rules.validate()
-    }
-}
 
 #[cfg(test)]
 mod tests {

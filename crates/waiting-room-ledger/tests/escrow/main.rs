@@ -8,6 +8,10 @@
 //! that the production code needs no switches for it.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "an answer that a test does not expect fails the test"
+)]
 
 mod bounds;
 mod faults;

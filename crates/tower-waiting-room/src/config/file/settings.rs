@@ -25,13 +25,13 @@ pub(crate) struct WithSettings<T> {
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for WithSettings<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(Table(PhantomData))
+        deserializer.deserialize_map(SettingsTable(PhantomData))
     }
 }
 
-struct Table<T>(PhantomData<T>);
+struct SettingsTable<T>(PhantomData<T>);
 
-impl<'de, T: Deserialize<'de>> Visitor<'de> for Table<T> {
+impl<'de, T: Deserialize<'de>> Visitor<'de> for SettingsTable<T> {
     type Value = WithSettings<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

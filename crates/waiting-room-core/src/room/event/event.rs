@@ -9,7 +9,7 @@ use crate::{
         QueueingMethod, SessionRenewal, Setting, SettingValue,
         event::commitment::Commitment,
         rules::{check_name, seconds},
-        settings::Overrides,
+        written::Overrides,
     },
 };
 

@@ -10,7 +10,7 @@ use crate::{
     ConfigError, Timestamp,
     room::{
         event::{Schedule, event::Event},
-        settings::Overrides,
+        written::Overrides,
     },
 };
 
