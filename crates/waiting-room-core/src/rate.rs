@@ -3,7 +3,7 @@
 //! A [`Quota`] is a number of units per window. An [`Algorithm`] defines how the quota applies at
 //! window boundaries and to bursts. Each algorithm is implemented as a [`Meter`], which is plain
 //! integer arithmetic on the state of one key, with the time and the cost as arguments. A
-//! [`Limiter`] stores the states of many keys in bounded memory, and [`charge_all`] charges several
+//! [`Limiter`] stores the states of many keys in bounded memory, and [`charge_all`](charging::charge_all) charges several
 //! limiters at once, either all of them or none.
 //!
 //! ```text

@@ -18,8 +18,8 @@ impl Page {
     ///
     /// The variables of a template are:
     ///
-    /// - the fields of [`Answer`], with durations in whole seconds and points in time in ISO 8601;
-    /// - `message`, with the fields of [`Message`](super::Message);
+    /// - the fields of [`Answer`](crate::respond::Answer), with durations in whole seconds and points in time in ISO 8601;
+    /// - `message`, with the fields of [`Message`](crate::respond::Message);
     /// - `title`, `lang`, `dir` (`ltr` or `rtl`) and `nonce`;
     /// - `logo`, `notice` and `support`, as they are set, and `palette`, a style with the colours
     ///   `--accent` and `--on-accent`;
