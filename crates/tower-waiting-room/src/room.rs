@@ -35,9 +35,10 @@
 
 mod challenge;
 mod ends;
-#[cfg(feature = "axum")]
+#[cfg(all(feature = "axum", feature = "room"))]
 mod extract;
 mod identity;
+#[cfg(feature = "room")]
 mod moves;
 #[cfg(feature = "room")]
 mod options;
@@ -47,11 +48,14 @@ mod people;
 mod post_path;
 mod push;
 mod renewal;
+#[cfg(feature = "room")]
 mod sessions;
 #[cfg(feature = "room")]
 mod stage;
+#[cfg(feature = "room")]
 mod store;
 mod streams;
+#[cfg(feature = "room")]
 mod visit;
 mod visitor;
 
@@ -75,8 +79,10 @@ pub mod event {
     };
 }
 
-#[cfg(feature = "axum")]
+#[cfg(all(feature = "axum", feature = "room"))]
 pub use self::extract::MissingVisit;
+#[cfg(feature = "room")]
+pub use self::visit::Visit;
 pub(crate) use self::{
     challenge::Challenge,
     identity::IdentityOf,
@@ -84,15 +90,15 @@ pub(crate) use self::{
     people::{Crawlers, Priority},
     post_path::PostPath,
     renewal::PassRenewal,
-    store::{Operated, SharedRoom},
     streams::{NotOpened, StreamPlace, Streams},
     visitor::{Token, Visitor},
 };
-pub use self::{challenge::FirstTouch, outage::StoreFailure, push::Push, visit::Visit};
+pub use self::{challenge::FirstTouch, outage::StoreFailure, push::Push};
 pub(crate) use self::{ends::Undelivered, identity::OTHER_PERSON};
 #[cfg(feature = "room")]
 pub(crate) use self::{
     options::RoomOptions,
     stage::{RoomStage, TRANSFER_HEADER},
+    store::{Operated, SharedRoom},
 };
 pub(crate) use crate::token::{Opened, TOKEN_HEADER, TokenSource};

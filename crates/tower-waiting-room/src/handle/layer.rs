@@ -88,6 +88,7 @@ impl WaitingRoomHandle {
         if let Some(file) = &self.pipeline.rules_file {
             telemetry.rules_file_gauge(file.error().is_some());
         }
+        #[cfg(feature = "room")]
         if let Some(room) = self.pipeline.room.as_ref().map(|room| room.operated()) {
             if let Some(streams) = room.push {
                 telemetry.push_gauge(streams.len());

@@ -42,7 +42,7 @@ use crate::{
     rate_headers::Field,
     request::{Bypass, Callers, Findings, RequestHead},
     respond::{Outcome, Responder},
-    room::{BoxFuture, Opened, Operated, PassRenewal, Token, TokenSource, Visitor},
+    room::{BoxFuture, Opened, PassRenewal, Token, TokenSource, Visitor},
     rules_file::{FollowedFile, Watch},
     telemetry::Telemetry,
 };
@@ -173,7 +173,8 @@ pub(crate) trait RoomPart: Send + Sync {
     fn cookie_name(&self) -> &str;
 
     /// Returns what the operator of the room observes and changes.
-    fn operated(&self) -> Operated;
+    #[cfg(feature = "room")]
+    fn operated(&self) -> crate::room::Operated;
 }
 
 impl Pipeline {
