@@ -14,7 +14,7 @@ fn each_code_has_a_section_in_troubleshooting() {
 #[test]
 fn each_reason_has_a_row_in_troubleshooting() {
     let reasons = names("crates/waiting-room-core/src/room/reason.rs");
-    assert_eq!(reasons.len(), variants("tower_waiting_room::Reason"));
+    assert_eq!(reasons.len(), variants("waiting_room_core::room::Reason"));
     let rows: Vec<_> =
         listed("| `", "` |").iter().map(|row| row.replace(['<', '>'], "|")).collect();
     let reasons: Vec<_> = reasons.iter().map(|name| name.replace(['{', '}'], "|")).collect();
