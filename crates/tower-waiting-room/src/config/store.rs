@@ -6,9 +6,10 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
 use waiting_room_core::{
-    ConfigError, RoomRules, Store, error::ConfigErrorKind, room::event::Event,
+    ConfigError, RoomRules, Store,
+    error::ConfigErrorKind,
+    room::{Setting, event::Event},
 };
 
 use super::builder::WaitingRoomConfigBuilder;
@@ -84,21 +85,12 @@ impl WaitingRoomConfigBuilder {
 
 /// Checks that the rules of a configuration are those of the store.
 fn same(own: &RoomRules, given: &RoomRules) -> Result<(), ConfigError> {
-    if own == given {
-        return Ok(());
-    }
-    let fields = |rules| match serde_json::to_value(rules) {
-        Ok(Value::Object(fields)) => fields,
-        Ok(_) | Err(_) => serde_json::Map::new(),
-    };
-    let own = fields(own);
-    let given = fields(given);
-    let (name, own) = own
-        .iter()
-        .find(|(name, own)| given.get(*name) != Some(*own))
-        .map_or(("rules", &Value::Null), |(name, own)| (name, own));
-    let given = format!("a store with {name} = {}", given.get(name).unwrap_or(&Value::Null));
-    let expected = format!("{name} = {own}, as in the configuration, or no rules in it");
+    let differs = |setting: &&Setting| setting.get(own) != setting.get(given);
+    let Some(setting) = RoomRules::SETTINGS.iter().find(differs) else { return Ok(()) };
+    let name = setting.name();
+    let expected =
+        format!("{name} = {}, as in the configuration, or no rules in it", setting.get(own));
+    let given = format!("a store with {name} = {}", setting.get(given));
     Err(contradicts("room_store", given, expected))
 }
 
