@@ -1,6 +1,9 @@
 //! A layer in virtual time, whose metrics are scraped once a minute.
 
-use std::{collections::BTreeMap, fmt::Write, fs, process::Command, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap, fmt::Write, fs, net::SocketAddr, process::Command, sync::Arc,
+    time::Duration,
+};
 
 use axum::{Router, body::Body, routing::get};
 use http::{Request, header, request};
@@ -12,6 +15,7 @@ use tower::ServiceExt;
 use tower_waiting_room::{
     KeyRing, StoreFailure, TokenKey, WaitingRoomConfig, WaitingRoomHandle, WaitingRoomLayer,
     config::WaitingRoomConfigBuilder,
+    request::PeerAddr,
     room::Visit,
     time::{ManualClock, Timestamp},
     token::CookieSettings,
@@ -109,7 +113,8 @@ impl Visitor {
         if let Some(cookie) = &self.0 {
             request = request.header(header::COOKIE, cookie);
         }
-        let request = request.body(Body::empty()).unwrap();
+        let mut request = request.body(Body::empty()).unwrap();
+        request.extensions_mut().insert(PeerAddr(SocketAddr::from(([192, 0, 2, 1], 40_000))));
         let response = house.run(house.app().oneshot(request)).unwrap();
         if let Some(cookie) = response.headers().get(header::SET_COOKIE) {
             self.0 = Some(cookie.to_str().unwrap().split(';').next().unwrap().to_owned());
