@@ -33,11 +33,10 @@ fn assert_same(names: &[String], listed: &[String]) {
 /// `Self::Variant(value) => write!(f, "text:{value}")`.
 fn names(file: &str) -> Vec<String> {
     let source = fs::read_to_string(workspace(file)).unwrap();
-    let arms = source.lines().filter_map(|line| line.trim().strip_prefix("Self::"));
-    let named = arms.filter_map(|arm| {
-        let (_, result) = arm.split_once(" => ")?;
-        let result = result.strip_prefix("write!(f, ").unwrap_or(result);
-        Some(result.strip_prefix('"')?.split('"').next()?.to_owned())
+    let named = source.lines().map(str::trim).filter_map(|line| {
+        let arm = || line.strip_prefix("Self::")?.split_once(" => \"");
+        let (_, name) = line.split_once("write!(f, \"").or_else(arm)?;
+        Some(name.split('"').next()?.to_owned())
     });
     named.collect()
 }
