@@ -61,8 +61,8 @@ pub trait Store: Clone + Send + Sync + 'static {
     /// The rules that this node passed to the store when it was created.
     ///
     /// The given rules may differ from the current rules, which another node or an operator may
-    /// have changed. The layer compares the given rules with its configuration to report a
-    /// mismatch.
+    /// have changed. The layer takes the given rules for its room, and refuses a configuration with
+    /// others.
     fn given_rules(&self) -> Arc<RoomRules> {
         // During an event, the rules in force are not the room's own.
         self.plan().map_or_else(|| self.rules(), |plan| Arc::new(plan.rules().clone()))

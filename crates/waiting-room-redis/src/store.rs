@@ -249,8 +249,8 @@ impl Store for RedisStore {
     }
 
     fn given_rules(&self) -> Arc<RoomRules> {
-        // The layer reads the given rules once, to compare them with its configuration, so the cost
-        // of the copy does not matter.
+        // The layer reads the given rules once, when it is built, so the cost of the copy does not
+        // matter.
         Arc::new(self.shared.origin.clone())
     }
 
