@@ -151,7 +151,7 @@ cargo publish --workspace --dry-run --allow-dirty --quiet
 step "the oldest supported toolchain"
 msrv=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 if rustup run "$msrv" cargo --version >/dev/null 2>&1; then
-    for package in tower-waiting-room waiting-room-{core,ledger,redis,sites,test}; do
+    for package in tower-waiting-room waiting-room-{core,ledger,redis,test}; do
         cargo "+$msrv" check --quiet --all-features --target-dir "target/msrv" -p "$package"
     done
 else
