@@ -75,7 +75,7 @@ else
 fi
 
 step "each feature by itself"
-for feature in "" axum cloudflare config-file dashboard metrics room rules-file tonic; do
+for feature in "" axum cloudflare dashboard files metrics room tonic; do
     cargo clippy --quiet -p tower-waiting-room --no-default-features --features "$feature" \
         -- -D warnings
 done

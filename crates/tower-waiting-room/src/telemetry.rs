@@ -344,7 +344,6 @@ impl Telemetry {
 
     /// Reports the result of reading the rules file. `error` is `None` if the rules were applied,
     /// or the reason why they were not.
-    #[cfg(feature = "rules-file")]
     pub(crate) fn rules_file(&self, error: Option<&dyn std::error::Error>) {
         let room = &*self.room;
         match error {
@@ -370,7 +369,7 @@ impl Telemetry {
     }
 
     /// Sets the gauge that states whether the rules in force are older than the rules file.
-    #[cfg(all(feature = "metrics", feature = "rules-file"))]
+    #[cfg(feature = "metrics")]
     pub(crate) fn rules_file_gauge(&self, is_outdated: bool) {
         metrics::gauge!(table::RULES_FILE_OUTDATED.name, "room" => Arc::clone(&self.room))
             .set(if is_outdated { 1.0 } else { 0.0 });

@@ -19,7 +19,7 @@ use super::{
 use std::convert::Infallible as EventSeed;
 #[cfg(feature = "room")]
 use waiting_room_core::room::event::Seed as EventSeed;
-#[cfg(feature = "config-file")]
+#[cfg(feature = "files")]
 use waiting_room_core::room::{Setting, SettingValue};
 
 #[cfg(feature = "room")]
@@ -121,7 +121,7 @@ impl WaitingRoomConfigBuilder {
     /// cannot be applied, the old limits stay in effect, and the error is logged and returned by
     /// [`file_error`](crate::handle::LimitsHandle::file_error). The file `docs/rules-file.md` in
     /// the repository describes the format.
-    #[cfg(feature = "rules-file")]
+    #[cfg(feature = "files")]
     pub fn rate_limits_file(mut self, path: impl Into<std::path::PathBuf>) -> Self {
         self.config.rules_file.get_or_insert_default().path = path.into();
         self
@@ -132,7 +132,7 @@ impl WaitingRoomConfigBuilder {
     ///
     /// A descriptor requires a [`rate_limits_file`](Self::rate_limits_file). The name must be
     /// neither a built-in name nor the name of another descriptor.
-    #[cfg(feature = "rules-file")]
+    #[cfg(feature = "files")]
     pub fn descriptor(
         mut self,
         name: impl Into<std::borrow::Cow<'static, str>>,
@@ -289,7 +289,7 @@ impl WaitingRoomConfigBuilder {
     }
 
     /// Sets a rule of the room as a file gives it.
-    #[cfg(feature = "config-file")]
+    #[cfg(all(feature = "files", feature = "room"))]
     pub(super) fn setting(
         mut self,
         setting: &Setting,
@@ -313,6 +313,7 @@ impl WaitingRoomConfigBuilder {
         #[cfg(feature = "room")]
         self.adopt_rules()?;
         let Self { total_active_users, rules, events, seeds, mut config } = self;
+        #[cfg(feature = "files")]
         if let Some(file) = &config.rules_file {
             config.rates.limits.file = file.load_first()?;
         }
