@@ -9,7 +9,7 @@
 
 use std::{env, error::Error, fs, process::ExitCode};
 
-use tower_waiting_room::cloudflare::WaitingRoom;
+use waiting_room_cloudflare::WaitingRoom;
 
 fn main() -> ExitCode {
     // The first argument is the name of the program.

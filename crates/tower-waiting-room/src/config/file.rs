@@ -87,7 +87,6 @@ pub(super) struct ConfigFile {
     /// its settings.
     page: Option<PageFile>,
     /// The source text of a Mustache template of Cloudflare Waiting Room, instead of `page`.
-    #[cfg(feature = "cloudflare")]
     mustache_page: Option<String>,
     /// The statuses of answers to waiting clients.
     #[serde(default)]
@@ -151,22 +150,6 @@ enum RuleTest {
     PathPrefix(String),
 }
 
-#[cfg(feature = "cloudflare")]
-impl WaitingRoomConfig {
-    /// Builds the configuration of a file that was read into a JSON value.
-    ///
-    /// # Errors
-    ///
-    /// Returns the same errors as for the file.
-    pub(crate) fn of_file(file: serde_json::Value) -> Result<Self, ConfigError> {
-        let file: WithSettings<ConfigFile> = serde_json::from_value(file).map_err(|error| {
-            let expected = "the fields of a configuration file";
-            ConfigError::new(ConfigErrorKind::Malformed, "configuration", error, expected)
-        })?;
-        file.try_into()
-    }
-}
-
 impl TryFrom<WithSettings<ConfigFile>> for WaitingRoomConfig {
     type Error = ConfigError;
 
@@ -204,7 +187,6 @@ impl TryFrom<WithSettings<ConfigFile>> for WaitingRoomConfig {
         for event in file.events {
             builder = event.apply(builder)?;
         }
-        #[cfg(feature = "cloudflare")]
         if let Some(template) = &file.mustache_page {
             if file.page.is_some() {
                 let given = "given, as is page";

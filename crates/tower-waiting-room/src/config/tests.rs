@@ -86,7 +86,6 @@ fn a_partitioned_cookie_may_be_set_in_a_file() {
     assert!(insecure.contains("expected Lax or Strict for an insecure cookie"), "{insecure}");
 }
 
-#[cfg(feature = "cloudflare")]
 #[test]
 fn a_page_in_a_file_is_in_one_language() {
     let file = |pages: &str| format!(r#"{{ "name": "shop", "total_active_users": 1, {pages} }}"#);
