@@ -7,10 +7,7 @@ use waiting_room_core::{
     room::{Setting, SettingValue, event::Event},
 };
 
-use super::{
-    fields::{JsonFields, Read},
-    unsupported::Unsupported,
-};
+use super::fields::{JsonFields, Read, Unsupported};
 
 /// The events of a room.
 #[derive(Clone, Debug, Default)]

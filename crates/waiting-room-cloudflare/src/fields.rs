@@ -1,6 +1,7 @@
-//! The fields of one JSON object, taken one by one, with errors that name them.
+//! The fields of one JSON object, taken one by one, with errors that name them; and those that do not
+//! carry over.
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
 use serde_json::{Map, Value};
 use waiting_room_core::{
@@ -8,8 +9,6 @@ use waiting_room_core::{
     error::ConfigErrorKind,
     room::{Setting, SettingValue},
 };
-
-use super::unsupported::Unsupported;
 
 /// The fields of an object that have not been read yet.
 pub(super) struct JsonFields {
@@ -163,6 +162,28 @@ impl JsonFields {
             let why = format!("{} is the value of an unknown field", shown(value));
             unsupported.push(Unsupported::new(field, why));
         }
+    }
+}
+
+/// A setting of Cloudflare Waiting Room that has no counterpart in the configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Unsupported {
+    /// The field, such as `turnstile_mode` or `rules[2].expression`.
+    pub field: String,
+    /// The reason, with the value of the field and with what to do instead.
+    pub why: String,
+}
+
+impl Unsupported {
+    pub(super) fn new(field: impl Into<String>, why: impl Into<String>) -> Self {
+        Self { field: field.into(), why: why.into() }
+    }
+}
+
+impl fmt::Display for Unsupported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.field, self.why)
     }
 }
 

@@ -56,9 +56,8 @@ mod expression;
 mod fields;
 mod room;
 mod rules;
-mod unsupported;
 
-pub use self::{room::WaitingRoom, unsupported::Unsupported};
+pub use self::{fields::Unsupported, room::WaitingRoom};
 
 #[cfg(test)]
 mod tests;

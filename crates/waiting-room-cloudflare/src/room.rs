@@ -16,9 +16,8 @@ use waiting_room_core::{
 
 use crate::{
     event::{EventList, METHOD, RATE, SHUFFLE, USERS, methods, no_event},
-    fields::{JsonFields, Read, shown},
+    fields::{JsonFields, Read, Unsupported, shown},
     rules::BypassRules,
-    unsupported::Unsupported,
 };
 
 /// A room of Cloudflare Waiting Room, converted.

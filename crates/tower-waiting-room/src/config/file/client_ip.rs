@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use waiting_room_core::{ConfigError, error::ConfigErrorKind};
 
-use super::with;
+use super::settings::with;
 use crate::request::{ClientIp, TrustedProxies};
 
 /// The source of a client's address. If no field is given, the address of the connection is used.

@@ -16,7 +16,7 @@ use waiting_room_core::{
 };
 
 use self::limit::{AdaptiveFile, LimitFile};
-use super::{method, with};
+use super::{bypass::method, settings::with};
 use crate::{
     gate::{ClientDeadline, Concurrency, GateStatuses, ReleaseAt},
     request::{Key, MissingKey, Part},
