@@ -168,6 +168,7 @@ mod body;
 pub mod cloudflare;
 pub mod config;
 #[cfg(feature = "dashboard")]
+#[path = "../../waiting-room-dashboard/src/lib.rs"]
 pub mod dashboard;
 #[cfg(feature = "axum")]
 mod for_axum;
