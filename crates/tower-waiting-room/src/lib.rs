@@ -135,7 +135,8 @@
 //!   request.
 //! - To find out why a response was given, read the [`Reason`] in its extensions with
 //!   [`reason_of`](respond::reason_of).
-//! - To observe or change the layer at runtime, use a [`WaitingRoomHandle`].
+//! - To observe or change the layer at runtime, use a [`WaitingRoomHandle`]. The crate
+//!   `waiting-room-dashboard` builds a page for the operator from it.
 //!
 //! # Stability
 //!
@@ -152,7 +153,6 @@
 //! | `room` (default) | the waiting room with its options, its [handle](handle::RoomHandle), tokens and cookies, and templates, accent colours and further languages of the [page](respond::Page); without this feature, the layer provides only rate limits and gates, whose refusals have the default page |
 //! | `rules-file` (default) | rate limits from a YAML or TOML file, which is reloaded whenever it changes |
 //! | `cloudflare` | [reads the settings](cloudflare) and the page of a room of Cloudflare Waiting Room |
-//! | `dashboard` | [a page for the operator](dashboard) with live figures and switches, as an axum router |
 //! | `metrics` | counters, histograms and gauges of the `metrics` crate, listed in `docs/metrics.md` |
 //! | `tonic` | reads the client's address from tonic's `TcpConnectInfo` |
 
@@ -167,9 +167,6 @@ mod body;
 #[cfg(feature = "cloudflare")]
 pub mod cloudflare;
 pub mod config;
-#[cfg(feature = "dashboard")]
-#[path = "../../waiting-room-dashboard/src/lib.rs"]
-pub mod dashboard;
 #[cfg(feature = "axum")]
 mod for_axum;
 mod future;
@@ -187,8 +184,6 @@ pub mod routes;
 #[cfg_attr(not(feature = "rules-file"), path = "no_rules_file.rs")]
 mod rules_file;
 pub mod service;
-#[cfg(feature = "dashboard")]
-mod streams;
 mod telemetry;
 pub mod token;
 

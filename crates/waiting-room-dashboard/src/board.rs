@@ -1,56 +1,50 @@
 //! The state of a dashboard, and the sampler that updates it once a second.
 //!
 //! ```text
-//!  every second:  store ── snapshot ──┐
-//!                 telemetry ─ tally ──┼─► State ─► history, waits, counts
-//!                 gates, limits ──────┘     │
-//!                                           └─► Figures ─► Feed ─► all streams
+//!  every second:  store ── snapshot ─────────┐
+//!                 handle ─ verdicts, waits ──┼─► State ─► history, counts
+//!                 gates, limits ─────────────┘     │
+//!                                                  └─► figures ─► Feed ─► all streams
 //! ```
 //!
-//! The gates are read, and the event is rendered, only while a stream is open. The
-//! sampler is a task that holds no strong reference to the board, and is aborted when the board is
-//! dropped.
+//! The gates are read, and the event is rendered, only while a stream is open. The sampler is a task
+//! that holds no strong reference to the board, and ends with it.
 
 use std::{
+    cmp::Reverse,
     collections::HashMap,
-    fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use bytes::Bytes;
+use serde_json::{Value, json};
 use tokio::{
     runtime::Handle,
-    task::AbortHandle,
+    task::JoinHandle,
     time::{MissedTickBehavior, interval, timeout},
 };
-use waiting_room_core::{
-    StoreError, Timestamp,
-    room::{RoomMode, RoomSnapshot},
-    time::Clock,
-};
+use tower_waiting_room::WaitingRoomHandle;
+use waiting_room_core::{StoreError, Timestamp, room::RoomSnapshot};
 
 use super::{
     audit::Audit,
     feed::Feed,
-    figures::{Figures, GateFigures, LimitFigures, NodeFigures},
-    history::{RoomHistory, RoomSample},
-    preview::time_to_serve,
+    figures::{self, MAX_ROWS},
+    history::{RoomHistory, RoomSample, columns},
+    preview::told_to_newcomers,
     recent::{Counting, MinuteCount},
-    waits::{AdmittedWait, WaitFigures, Waits},
-};
-use crate::{
-    handle::WaitingRoomHandle,
-    telemetry::{VerdictTally, VisitorWait},
+    waits::WaitFigures,
 };
 
 /// The state that all routes of a dashboard share.
+#[derive(Debug)]
 pub(super) struct Board {
     pub(super) handle: WaitingRoomHandle,
-    pub(super) feed: Arc<Feed>,
+    pub(super) feed: Feed,
     state: Mutex<State>,
     /// The task that samples, once it is started; `None` if the caller samples.
-    sampler: Option<Mutex<Option<AbortHandle>>>,
+    sampler: Option<Mutex<Option<JoinHandle<()>>>>,
 }
 
 /// What the sampler has recorded.
@@ -58,20 +52,17 @@ pub(super) struct Board {
 pub(super) struct State {
     pub(super) history: RoomHistory,
     pub(super) audit: Audit,
-    pub(super) waits: Waits,
     /// The requests with each reason.
     reasons: HashMap<String, MinuteCount>,
     /// The requests above each limit.
-    over: HashMap<Arc<str>, MinuteCount>,
-    /// The requests with a valid pass, or admitted by the limits alone.
-    forwarded: MinuteCount,
+    over: HashMap<String, MinuteCount>,
     /// The time of the last sample.
     sampled_at: Option<Timestamp>,
     /// The last figures that the store returned.
-    pub(super) room: Option<RoomSnapshot>,
+    room: Option<RoomSnapshot>,
     /// The last error of the store, and its time, until the store answers again.
-    pub(super) away: Option<(Timestamp, String)>,
-    pub(super) wait: WaitFigures,
+    away: Option<(Timestamp, String)>,
+    wait: WaitFigures,
 }
 
 impl Board {
@@ -89,23 +80,30 @@ impl Board {
         Arc::new(Self::with(handle, None))
     }
 
-    fn with(handle: WaitingRoomHandle, sampler: Option<Mutex<Option<AbortHandle>>>) -> Self {
-        let feed = Arc::<Feed>::default();
-        let streams = Arc::downgrade(&feed);
-        handle.pipeline().dashboard_streams.register(streams);
-        Self { handle, feed, state: Mutex::new(State::new()), sampler }
+    fn with(handle: WaitingRoomHandle, sampler: Option<Mutex<Option<JoinHandle<()>>>>) -> Self {
+        let state = State {
+            history: RoomHistory::new(),
+            audit: Audit::default(),
+            reasons: HashMap::new(),
+            over: HashMap::new(),
+            sampled_at: None,
+            room: None,
+            away: None,
+            wait: WaitFigures::default(),
+        };
+        Self { handle, feed: Feed::new(), state: Mutex::new(state), sampler }
     }
 
     /// Starts the sampler, unless it is running or there is no runtime. The sampler ends with its
     /// runtime, so the first request in another runtime starts it again.
-    pub(super) fn start(self: &Arc<Self>) {
+    fn start(self: &Arc<Self>) {
         let (Some(sampler), Ok(runtime)) = (&self.sampler, Handle::try_current()) else { return };
         let mut sampler = sampler.lock().unwrap_or_else(PoisonError::into_inner);
         if sampler.as_ref().is_some_and(|task| !task.is_finished()) {
             return;
         }
         let board = Arc::downgrade(self);
-        let task = runtime.spawn(async move {
+        *sampler = Some(runtime.spawn(async move {
             let mut seconds = interval(Duration::from_secs(1));
             seconds.set_missed_tick_behavior(MissedTickBehavior::Delay);
             loop {
@@ -113,13 +111,13 @@ impl Board {
                 let Some(board) = board.upgrade() else { return };
                 board.sample().await;
             }
-        });
-        *sampler = Some(task.abort_handle());
+        }));
     }
 
-    /// Takes the first sample if there is none yet, so that the answer to the first request is not
-    /// empty.
-    pub(super) async fn sample_if_empty(&self) {
+    /// Starts the sampler before a request is answered, and takes the first sample if there is none
+    /// yet, so that the answer is not empty.
+    pub(super) async fn record(self: &Arc<Self>) {
+        self.start();
         if self.sampler.is_some() && self.state().sampled_at.is_none() {
             self.sample().await;
         }
@@ -128,21 +126,18 @@ impl Board {
     /// Records the figures of this second, and sends them to all streams.
     pub(super) async fn sample(&self) {
         let room = self.snapshot().await;
-        let pipeline = self.handle.pipeline();
-        let now = pipeline.clock.now();
-        let tally = &pipeline.telemetry.tally;
         // The gates are locked one after the other, and before the state is locked.
         let is_watched = self.feed.len() > 0;
-        let gates = if is_watched { self.gates() } else { Vec::new() };
+        let gates = self.handle.gates();
+        let gates = gates.iter().filter(|_| is_watched).take(MAX_ROWS).map(figures::gate).collect();
         let event = {
             let mut state = self.state();
-            let counting = state.counting(now);
-            let limits = self.limits(&mut state, counting);
-            state.record(counting, room, tally);
-            is_watched.then(|| self.figures(&state, now, gates, limits).event())
+            let limits = state.record(&self.handle, room);
+            // JSON contains no line break, which would end the field of the event.
+            is_watched.then(|| self.figures(&state, gates, limits).to_string())
         };
-        if let Some(event) = event {
-            self.feed.send(&Bytes::from(event));
+        if let Some(figures) = event {
+            self.feed.send(&Bytes::from(format!("event: figures\ndata: {figures}\n\n")));
         }
     }
 
@@ -156,133 +151,76 @@ impl Board {
         })
     }
 
-    /// The name of the room.
-    pub(super) fn name(&self) -> String {
-        self.handle.pipeline().name().to_owned()
-    }
-
-    pub(super) fn now(&self) -> Timestamp {
-        self.handle.pipeline().clock.now()
+    /// Returns the nodes of the room, or `None` if the store does not know them.
+    pub(super) fn nodes(&self, most: usize) -> Option<Vec<Value>> {
+        let nodes = self.handle.room()?.nodes()?;
+        Some(figures::nodes(nodes, self.handle.now(), most))
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn gates(&self) -> Vec<GateFigures> {
-        let gates = self.handle.gates();
-        gates.iter().map(GateFigures::new).collect()
-    }
-
-    /// Returns the nodes of the room, or `None` if the store does not know them.
-    pub(super) fn nodes(&self) -> Option<Vec<NodeFigures>> {
-        let nodes = self.handle.room()?.nodes()?;
-        Some(NodeFigures::of(nodes, self.now()))
-    }
-
-    /// Updates the counts of the limits, and returns their figures.
-    fn limits(&self, state: &mut State, counting: Counting) -> Vec<LimitFigures> {
-        let policies = self.handle.pipeline().limits.in_force.policies.load();
-        state.over.retain(|name, _| policies.iter().any(|policy| policy.name == *name));
-        let limits = policies.iter().map(|policy| {
-            let over = state.over.entry(Arc::clone(&policy.name)).or_default();
-            over.push(policy.subject.decisions.over(), counting);
-            LimitFigures {
-                name: policy.name.to_string(),
-                over_in_last_minute: over.last_minute(),
-                over: over.total(),
-            }
-        });
-        limits.collect()
-    }
-
-    fn figures(
-        &self,
-        state: &State,
-        now: Timestamp,
-        gates: Vec<GateFigures>,
-        limits: Vec<LimitFigures>,
-    ) -> Figures {
-        let mut figures = Figures::new(self.name(), now, state.room.as_ref());
-        figures.store_error = state
-            .away
-            .as_ref()
-            .map(|(since, error)| format!("{error} ({} s)", now.since(*since).as_secs()));
-        figures.told = state.history.seconds().back().and_then(|second| second.told);
-        figures.sample = state.history.seconds().back().into_iter().collect();
-        figures.wait = state.wait;
-        figures.forwarded_in_last_minute = state.forwarded.last_minute();
-        figures.set_reasons(
-            state.reasons.iter().map(|(name, reason)| (name, reason.last_minute(), reason.total())),
-        );
-        (figures.gates, figures.limits, figures.nodes) = (gates, limits, self.nodes());
-        figures.changes = state.audit.recorded();
-        figures
-    }
-}
-
-impl Drop for Board {
-    fn drop(&mut self) {
-        let sampler = self.sampler.take().map(Mutex::into_inner);
-        let task = sampler.and_then(|task| task.unwrap_or_else(PoisonError::into_inner));
-        if let Some(task) = task {
-            task.abort();
-        }
-    }
-}
-
-impl fmt::Debug for Board {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Board").finish_non_exhaustive()
+    /// Returns all figures that the page shows. A time is in milliseconds, unless its name ends with
+    /// `_s`.
+    fn figures(&self, state: &State, gates: Vec<Value>, limits: Vec<Value>) -> Value {
+        let now = self.handle.now();
+        let away = state.away.as_ref();
+        let last = state.history.seconds().back();
+        let forwarded = FORWARDED.iter().filter_map(|reason| state.reasons.get(*reason));
+        json!({
+            "name": self.handle.name(),
+            "at": now.as_secs(),
+            "room": state.room.as_ref().map(figures::room),
+            "store_error":
+                away.map(|(since, error)| format!("{error} ({} s)", now.since(*since).as_secs())),
+            "sample": columns(last.into_iter()),
+            "wait": state.wait,
+            "told": last.and_then(|second| second.told),
+            "forwarded_in_last_minute": forwarded.map(MinuteCount::last_minute).sum::<u64>(),
+            "reasons": state.most_frequent_reasons(),
+            "gates": gates,
+            "limits": limits,
+            "nodes": self.nodes(MAX_ROWS),
+            "changes": state.audit.recorded(),
+        })
     }
 }
 
 impl State {
-    fn new() -> Self {
-        Self {
-            history: RoomHistory::new(),
-            audit: Audit::default(),
-            waits: Waits::default(),
-            reasons: HashMap::new(),
-            over: HashMap::new(),
-            forwarded: MinuteCount::default(),
-            sampled_at: None,
-            room: None,
-            away: None,
-            wait: WaitFigures::default(),
-        }
-    }
-
-    /// Returns how the counts of a sample at `now` are to be counted.
-    ///
-    /// Requests are counted in the second of the sample only if the last sample is at most a minute
-    /// old. Otherwise, as at the first sample, it is not known when the requests arrived, and they
-    /// are part of the totals only.
-    fn counting(&mut self, now: Timestamp) -> Counting {
-        let last = self.sampled_at.replace(now);
-        let is_recent = last.is_some_and(|last| now.since(last) < Duration::from_secs(60));
-        Counting { now, is_recent }
-    }
-
-    /// Records the figures of one second.
+    /// Records the figures of one second, and returns those of the limits.
     fn record(
         &mut self,
-        counting: Counting,
+        handle: &WaitingRoomHandle,
         room: Option<Result<RoomSnapshot, String>>,
-        tally: &VerdictTally,
-    ) {
-        let now = counting.now;
+    ) -> Vec<Value> {
+        let now = handle.now();
         match room {
-            Some(Ok(room)) => (self.room, self.away) = (Some(room), None),
+            Some(Ok(room)) => {
+                self.room = Some(room);
+                self.away = None;
+            }
             Some(Err(error)) => {
                 let since = self.away.take().map_or(now, |(since, _)| since);
                 self.away = Some((since, error));
             }
             None => (),
         }
-        let refused = self.count(tally, counting);
-        tally.take_waits().into_iter().for_each(|waited| self.waits.push(wait(waited)));
-        self.wait = self.waits.figures(now.as_secs());
+        // Requests are counted in the second of the sample only if the last sample is at most a minute
+        // old. Otherwise, as at the first sample, it is not known when the requests arrived, and they
+        // are part of the totals only.
+        let last = self.sampled_at.replace(now);
+        let is_recent = last.is_some_and(|last| now.since(last) < Duration::from_secs(60));
+        let counting = Counting { now, is_recent };
+        let mut refused = 0;
+        for (name, total) in handle.verdicts() {
+            let is_refusal = name.starts_with("refused:") || name == "store_unavailable";
+            let added = self.reasons.entry(name).or_default().push(total, counting);
+            if is_refusal {
+                refused += added;
+            }
+        }
+        self.wait = WaitFigures::new(&handle.waits());
         // While the store does not answer, the chart has a gap.
         let room = self.room.as_ref().filter(|_| self.away.is_none());
         self.history.push(RoomSample {
@@ -297,45 +235,39 @@ impl State {
             p95: self.wait.p95,
             told: room.and_then(told_to_newcomers),
         });
+        self.count_limits(handle.limits().over(), counting)
     }
 
-    /// Updates the counts of the reasons, and returns the number of requests that were refused since
-    /// the last update.
-    fn count(&mut self, tally: &VerdictTally, counting: Counting) -> u32 {
-        self.forwarded.push(tally.forwarded(), counting);
-        let mut refused = 0;
-        for (name, total) in tally.reasons() {
-            let is_refusal = name.starts_with("refused:") || name == "store_unavailable";
-            let added = self.reasons.entry(name).or_default().push(total, counting);
-            if is_refusal {
-                refused += added;
-            }
-        }
-        refused
+    /// Updates the counts of the limits in force, and returns their figures.
+    fn count_limits(&mut self, over: Vec<(String, u64)>, counting: Counting) -> Vec<Value> {
+        self.over.retain(|name, _| over.iter().any(|(limit, _)| limit == name));
+        let figures = over.into_iter().map(|(name, total)| {
+            let count = self.over.entry(name.clone()).or_default();
+            count.push(total, counting);
+            json!({ "name": name, "over_in_last_minute": count.last_minute(), "over": total })
+        });
+        let mut figures: Vec<_> = figures.collect();
+        figures.truncate(MAX_ROWS);
+        figures
+    }
+
+    /// Returns the figures of the reasons, the most frequent ones of the last minute first.
+    fn most_frequent_reasons(&self) -> Vec<Value> {
+        let reasons = self.reasons.iter().filter(|(name, _)| !FORWARDED.contains(&name.as_str()));
+        let mut reasons: Vec<_> = reasons
+            .map(|(name, count)| (Reverse((count.last_minute(), count.total())), name))
+            .collect();
+        reasons.sort_unstable();
+        let rows = reasons.into_iter().take(MAX_ROWS);
+        rows.map(|(Reverse((in_last_minute, total)), reason)| {
+            json!({ "reason": reason, "in_last_minute": in_last_minute, "total": total })
+        })
+        .collect()
     }
 }
 
-fn wait(waited: VisitorWait) -> AdmittedWait {
-    AdmittedWait {
-        at: waited.until.as_secs(),
-        waited: millis(waited.until.since(waited.since)),
-        promised: waited.promised.map(millis),
-    }
-}
-
-/// Returns the wait that the room estimates for a visitor who arrives now, in milliseconds.
-/// A room that is held or drained tells newcomers no wait.
-pub(super) fn told_to_newcomers(room: &RoomSnapshot) -> Option<u32> {
-    if room.mode != RoomMode::Auto {
-        return None;
-    }
-    let ahead = room.present.saturating_add(1);
-    time_to_serve(ahead, room.admissions_per_minute).map(millis)
-}
-
-fn millis(time: Duration) -> u32 {
-    u32::try_from(time.as_millis()).unwrap_or(u32::MAX)
-}
+/// The reasons of requests that are forwarded with a valid pass, or by the limits alone.
+const FORWARDED: [&str; 2] = ["admitted:pass", "admitted:limits"];
 
 /// The maximum time for which the sampler waits for the store. It is less than a second, so that
 /// there is an event each second.

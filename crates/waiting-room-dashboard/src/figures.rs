@@ -1,199 +1,173 @@
-//! The figures of one second, as the page receives them.
+//! The figures of one second, as the page receives them, and the status of the room for monitoring.
 
-use serde::Serialize;
+use serde_json::{Value, json};
+use tower_waiting_room::handle::GateHandle;
 use waiting_room_core::{
     Timestamp,
     gate::GateSnapshot,
-    room::{RoomNode, RoomSnapshot},
+    room::{EventFigures, RoomMode, RoomNode, RoomSnapshot},
 };
 
-use super::{change::mode_name, history::Columns, waits::WaitFigures};
-use crate::handle::GateHandle;
+/// The maximum number of reasons, gates, limits and nodes on the page.
+pub(super) const MAX_ROWS: usize = 64;
 
-/// All figures that the page shows. A time is in milliseconds, unless its name ends with `_s`.
-#[derive(Debug, Serialize)]
-pub(super) struct Figures {
-    name: String,
-    at: u64,
-    room: Option<RoomFigures>,
-    /// Why the store does not answer, or `None` if it does.
-    pub(super) store_error: Option<String>,
-    /// The newest sample of the history, for the charts.
-    pub(super) sample: Columns,
-    pub(super) wait: WaitFigures,
-    /// The wait estimated for a visitor who arrives now.
-    pub(super) told: Option<u32>,
-    pub(super) forwarded_in_last_minute: u64,
-    reasons: Vec<ReasonFigures>,
-    pub(super) gates: Vec<GateFigures>,
-    pub(super) limits: Vec<LimitFigures>,
-    /// The nodes of the room, or `None` if the store does not know them.
-    pub(super) nodes: Option<Vec<NodeFigures>>,
-    /// The number of changes that operators have made.
-    pub(super) changes: u64,
+/// Returns the figures of a room.
+pub(super) fn room(room: &RoomSnapshot) -> Value {
+    let mut figures = serde_json::to_value(room).unwrap_or_default();
+    figures["mode"] = room.mode.name().into();
+    figures
 }
 
-#[derive(Debug, Serialize)]
-struct RoomFigures {
-    mode: &'static str,
-    active: u32,
-    total_active_users: u32,
-    new_users_per_minute: Option<u32>,
-    new_in_last_minute: u32,
-    first_touches_in_last_minute: u32,
-    waiting: u32,
-    present: u32,
-    line_capacity: u32,
-    oldest_wait_s: u64,
-    admissions_per_minute: f64,
+/// Adds up the gates of this handle, one for each key in use, which are not named. The refusals are
+/// those of all keys since the start. A time is in milliseconds. The limit is `null` if there is none, or
+/// if no key is in use.
+pub(super) fn gate(gate: &GateHandle) -> Value {
+    let gates = &gate.snapshots();
+    let sum = |of: fn(&GateSnapshot) -> u32| gates.iter().map(of).fold(0, u32::saturating_add);
+    let oldest = gates.iter().map(|gate| gate.oldest_wait).max().unwrap_or_default();
+    let limits = gates.iter().map(|gate| gate.limit);
+    let limit = limits.reduce(|sum, limit| Some(sum?.saturating_add(limit?)));
+    json!({
+        "name": gate.name(),
+        "keys": gates.len(),
+        "in_flight": sum(|gate| gate.in_flight),
+        "limit": limit.flatten(),
+        "queued": sum(|gate| gate.queued),
+        "oldest_wait": u64::try_from(oldest.as_millis()).unwrap_or(u64::MAX),
+        "refused": gate.refusals(),
+        "is_draining": gates.iter().any(|gate| gate.is_draining),
+    })
 }
 
-#[derive(Debug, Serialize)]
-struct ReasonFigures {
-    reason: String,
-    in_last_minute: u64,
-    total: u64,
+/// Describes the nodes that share the store of a room at `now`, in the order of their names, so that
+/// they keep their rows. If there are more than `most`, they are this node and those that were heard
+/// most recently.
+pub(super) fn nodes(mut nodes: Vec<RoomNode>, now: Timestamp, most: usize) -> Vec<Value> {
+    nodes.sort_by_key(|node| (!node.is_this_node, now.since(node.last_heard)));
+    nodes.truncate(most);
+    nodes.sort_by(|a, b| a.name.cmp(&b.name));
+    let figures = nodes.iter().map(|node| {
+        json!({
+            "name": node.name,
+            "last_heard_s": now.since(node.last_heard).as_secs(),
+            "is_this_node": node.is_this_node,
+            "is_heard": node.is_heard(now),
+        })
+    });
+    figures.collect()
 }
 
-/// The figures of a gate. A gate by key is shown as the sum over its keys, which are not named.
-#[derive(Debug, Serialize)]
-pub(super) struct GateFigures {
-    name: String,
-    keys: usize,
-    in_flight: u32,
-    /// The limit, or `None` if there is none, or if no key is in use.
-    limit: Option<u32>,
-    queued: u32,
-    oldest_wait: u64,
-    refused: u64,
-    is_draining: bool,
-}
-
-/// The figures of a rate limit. Its keys are not named.
-#[derive(Debug, Serialize)]
-pub(super) struct LimitFigures {
-    pub(super) name: String,
-    pub(super) over_in_last_minute: u64,
-    pub(super) over: u64,
-}
-
-/// A node that shares the store of the room.
-#[derive(Debug, PartialEq, Eq, Serialize)]
-pub(super) struct NodeFigures {
-    name: String,
-    /// The time since the store last heard from the node, in seconds.
-    last_heard_s: u64,
-    is_this_node: bool,
-    /// Whether the node has been heard lately, so that it is running and reaches the store.
-    is_heard: bool,
-}
-
-impl NodeFigures {
-    /// Describes the nodes at `now`, in the order of their names, so that they keep their rows.
-    pub(super) fn of(nodes: Vec<RoomNode>, now: Timestamp) -> Vec<Self> {
-        let mut figures: Vec<_> = nodes
-            .into_iter()
-            .map(|node| Self {
-                last_heard_s: now.since(node.last_heard).as_secs(),
-                is_this_node: node.is_this_node,
-                is_heard: node.is_heard(now),
-                name: node.name,
-            })
-            .collect();
-        figures.sort_by(|a, b| a.name.cmp(&b.name));
-        figures
+/// Returns the status of a room with the field names of Cloudflare Waiting Room's status API, so that
+/// monitoring written for that product needs only a different address.
+///
+/// `wait` is that of a visitor who arrives now, in milliseconds, if it is known. Cloudflare has no field
+/// for the nodes of a room, which is left out if the store does not know them.
+pub(super) fn status(room: &RoomSnapshot, wait: Option<u32>, nodes: Option<Vec<Value>>) -> Value {
+    let is_queueing = room.waiting > 0 || room.mode == RoomMode::QueueAll;
+    let wait = wait.filter(|_| is_queueing).unwrap_or(0);
+    let takes_place = |event: &&EventFigures| event.is_prequeue || event.starts_in.is_zero();
+    let event = room.event.as_ref().filter(takes_place);
+    let status = if room.mode == RoomMode::Suspended {
+        "suspended"
+    } else if event.is_some_and(|event| event.is_prequeue) {
+        "event_prequeueing"
+    } else if is_queueing {
+        "queueing"
+    } else {
+        "not_queueing"
+    };
+    let mut result = json!({
+        "event_id": event.map_or("", |event| &event.name),
+        "estimated_queued_users": room.waiting,
+        "estimated_total_active_users": room.active,
+        "max_estimated_time_minutes": wait.div_ceil(60_000),
+        "status": status,
+    });
+    if let Some(nodes) = nodes {
+        result["nodes"] = nodes.into();
     }
+    json!({ "errors": [], "messages": [], "result": result, "success": true })
 }
 
-impl Figures {
-    /// The maximum number of reasons, gates, limits and nodes on the page.
-    pub(super) const MAX_ROWS: usize = 64;
+#[cfg(test)]
+mod tests {
+    use waiting_room_core::{
+        Room, RoomRules,
+        room::event::{Event, Schedule},
+    };
 
-    pub(super) fn new(name: String, at: Timestamp, room: Option<&RoomSnapshot>) -> Self {
-        Self {
-            name,
-            at: at.as_secs(),
-            room: room.map(RoomFigures::new),
-            store_error: None,
-            sample: Columns::default(),
-            wait: WaitFigures::default(),
-            told: None,
-            forwarded_in_last_minute: 0,
-            reasons: Vec::new(),
-            gates: Vec::new(),
-            limits: Vec::new(),
-            nodes: None,
-            changes: 0,
-        }
+    use super::*;
+    use crate::preview::told_to_newcomers;
+
+    fn status(room: &RoomSnapshot) -> Value {
+        super::status(room, told_to_newcomers(room), None)
     }
 
-    /// Sets the reasons, the most frequent ones of the last minute first.
-    pub(super) fn set_reasons<'a>(&mut self, all: impl Iterator<Item = (&'a String, u64, u64)>) {
-        let figures = all.map(|(reason, in_last_minute, total)| ReasonFigures {
-            reason: reason.clone(),
-            in_last_minute,
-            total,
+    #[test]
+    fn the_nodes_of_a_shared_room_are_a_field_of_our_own() {
+        let at = Timestamp::from_secs;
+        let room = RoomSnapshot::empty(at(100), &RoomRules::new("shop", 200));
+        let nodes = vec![
+            RoomNode::new("b".to_owned(), at(100)).as_this_node(),
+            RoomNode::new("a".to_owned(), at(84)),
+        ];
+        let status = super::status(&room, None, Some(super::nodes(nodes, at(100), MAX_ROWS)));
+        let expected = json!([
+            { "name": "a", "last_heard_s": 16, "is_this_node": false, "is_heard": false },
+            { "name": "b", "last_heard_s": 0, "is_this_node": true, "is_heard": true },
+        ]);
+        assert_eq!(status["result"]["nodes"], expected);
+    }
+
+    #[test]
+    fn the_fields_are_those_of_cloudflare() {
+        let mut room = RoomSnapshot::empty(Timestamp::from_secs(0), &RoomRules::new("shop", 200));
+        (room.active, room.waiting, room.present) = (200, 121, 120);
+        room.admissions_per_minute = 60.0;
+        let expected = json!({
+            "errors": [],
+            "messages": [],
+            "result": {
+                "event_id": "",
+                "estimated_queued_users": 121,
+                "estimated_total_active_users": 200,
+                "max_estimated_time_minutes": 3,
+                "status": "queueing",
+            },
+            "success": true,
         });
-        self.reasons = figures.collect();
-        self.reasons.sort_by(|a, b| {
-            let rank = |figures: &ReasonFigures| (figures.in_last_minute, figures.total);
-            rank(b).cmp(&rank(a)).then_with(|| a.reason.cmp(&b.reason))
-        });
+        assert_eq!(status(&room), expected);
     }
 
-    /// Returns the event that contains these figures.
-    pub(super) fn event(mut self) -> String {
-        self.reasons.truncate(Self::MAX_ROWS);
-        self.gates.truncate(Self::MAX_ROWS);
-        self.limits.truncate(Self::MAX_ROWS);
-        if let Some(nodes) = self.nodes.as_mut().filter(|nodes| nodes.len() > Self::MAX_ROWS) {
-            // The page shows this node, and the others that were heard most recently.
-            nodes.sort_by_key(|node| (!node.is_this_node, node.last_heard_s));
-            nodes.truncate(Self::MAX_ROWS);
-            nodes.sort_by(|a, b| a.name.cmp(&b.name));
-        }
-        // JSON contains no line break, which would end the field of the event.
-        let json = serde_json::to_string(&self).unwrap_or_default();
-        format!("event: figures\ndata: {json}\n\n")
-    }
-}
-
-impl RoomFigures {
-    fn new(room: &RoomSnapshot) -> Self {
-        Self {
-            mode: mode_name(room.mode),
-            active: room.active,
-            total_active_users: room.total_active_users,
-            new_users_per_minute: room.new_users_per_minute,
-            new_in_last_minute: room.new_in_last_minute,
-            first_touches_in_last_minute: room.first_touches_in_last_minute,
-            waiting: room.waiting,
-            present: room.present,
-            line_capacity: room.line_capacity,
-            oldest_wait_s: room.oldest_wait.as_secs(),
-            admissions_per_minute: room.admissions_per_minute,
+    #[test]
+    fn an_event_is_named_from_its_prequeue_to_its_end() {
+        let at = Timestamp::from_secs;
+        let doors = Event::new("doors", at(200), at(300)).with_prequeue_start(at(100));
+        let room = Room::new(RoomRules::new("shop", 200)).unwrap();
+        let mut room = room.with_schedule(Schedule::new([doors]).unwrap()).unwrap();
+        for (time, name, expected) in [
+            (99, "", "not_queueing"),
+            (100, "doors", "event_prequeueing"),
+            (200, "doors", "not_queueing"),
+            (300, "", "not_queueing"),
+        ] {
+            let result = &status(&room.snapshot(at(time)))["result"];
+            assert_eq!((&result["event_id"], &result["status"]), (&json!(name), &json!(expected)));
         }
     }
-}
 
-impl GateFigures {
-    /// Adds up the gates of this handle, one for each key in use. The refusals are those of all
-    /// keys since the start.
-    pub(super) fn new(gate: &GateHandle) -> Self {
-        let gates = &gate.snapshots();
-        let sum = |of: fn(&GateSnapshot) -> u32| gates.iter().map(of).fold(0, u32::saturating_add);
-        let oldest = gates.iter().map(|gate| gate.oldest_wait).max().unwrap_or_default();
-        let limits = gates.iter().map(|gate| gate.limit);
-        let limit = limits.reduce(|sum, limit| Some(sum?.saturating_add(limit?)));
-        Self {
-            name: gate.name().to_owned(),
-            keys: gates.len(),
-            in_flight: sum(|gate| gate.in_flight),
-            limit: limit.flatten(),
-            queued: sum(|gate| gate.queued),
-            oldest_wait: u64::try_from(oldest.as_millis()).unwrap_or(u64::MAX),
-            refused: gate.refusals(),
-            is_draining: gates.iter().any(|gate| gate.is_draining),
+    #[test]
+    fn the_status_follows_the_mode_and_the_line() {
+        let mut room = RoomSnapshot::empty(Timestamp::from_secs(0), &RoomRules::new("shop", 200));
+        for (mode, waiting, expected) in [
+            (RoomMode::Auto, 0, "not_queueing"),
+            (RoomMode::Auto, 1, "queueing"),
+            (RoomMode::Drain, 0, "not_queueing"),
+            (RoomMode::QueueAll, 0, "queueing"),
+            (RoomMode::Suspended, 9, "suspended"),
+        ] {
+            (room.mode, room.waiting) = (mode, waiting);
+            assert_eq!(status(&room)["result"]["status"], expected, "{mode:?}, {waiting}");
         }
     }
 }

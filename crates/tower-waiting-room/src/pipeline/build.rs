@@ -13,8 +13,6 @@ use super::{
     order::{Pipeline, RoomPart},
     stage::Stage,
 };
-#[cfg(feature = "dashboard")]
-use crate::streams::DashboardStreams;
 use crate::{
     ambient::StageClock,
     config::{Enforcement, WaitingRoomConfig},
@@ -92,8 +90,6 @@ impl Pipeline {
             preflight: config.preflight,
             clock,
             telemetry,
-            #[cfg(feature = "dashboard")]
-            dashboard_streams: DashboardStreams::default(),
         }
     }
 
