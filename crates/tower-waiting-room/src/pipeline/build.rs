@@ -15,8 +15,6 @@ use super::{
 };
 #[cfg(feature = "files")]
 use crate::rules_file::FollowedFile;
-#[cfg(feature = "dashboard")]
-use crate::streams::DashboardStreams;
 use crate::{
     ambient::StageClock,
     config::{Enforcement, WaitingRoomConfig},
@@ -92,8 +90,6 @@ impl Pipeline {
             preflight: config.preflight,
             clock,
             telemetry,
-            #[cfg(feature = "dashboard")]
-            dashboard_streams: DashboardStreams::default(),
         }
     }
 

@@ -33,8 +33,6 @@ use super::{
 };
 #[cfg(feature = "files")]
 use crate::rules_file::{FollowedFile, Watch};
-#[cfg(feature = "dashboard")]
-use crate::streams::DashboardStreams;
 use crate::{
     ambient::StageClock,
     config::{DebugHeader, Enforcement, Preflight},
@@ -84,9 +82,6 @@ pub(crate) struct Pipeline {
     /// Whether every response states its reason in a header.
     pub(super) debug_header: DebugHeader,
     pub(crate) telemetry: Telemetry,
-    /// The event streams of all dashboards of the layer, for the operator's handle.
-    #[cfg(feature = "dashboard")]
-    pub(crate) dashboard_streams: DashboardStreams,
 }
 
 /// The reason why a request does not continue with its next stage.

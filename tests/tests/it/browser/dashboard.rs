@@ -7,11 +7,8 @@ use http::{Method, StatusCode};
 use serde_json::json;
 use tests::{Browser, House, Visitor, application, config, obey, until};
 use tokio::task::JoinSet;
-use tower_waiting_room::{
-    Concurrency, Quota, RateLimit, WaitingRoomLayer,
-    dashboard::{basic_auth, dashboard},
-    room::RoomMode,
-};
+use tower_waiting_room::{Concurrency, Quota, RateLimit, WaitingRoomLayer, room::RoomMode};
+use waiting_room_dashboard::{Dashboard, basic_auth};
 
 use super::accessibility::expect_no_violations;
 
@@ -25,7 +22,7 @@ fn shop() -> House {
         .concurrency(Concurrency::limit(64).queue(512).name("pages"))
         .rate_limit(RateLimit::global(Quota::per_second(2_000)));
     let layer = WaitingRoomLayer::new(config.build().unwrap());
-    let operator = dashboard(layer.handle(), basic_auth("ann", PASSWORD).unwrap());
+    let operator = Dashboard::new(layer.handle(), basic_auth("ann", PASSWORD).unwrap()).router();
     House::of(0, layer.clone(), application().layer(layer).nest_service("/admin", operator))
 }
 

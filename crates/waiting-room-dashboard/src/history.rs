@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use serde::Serialize;
+use serde_json::{Value, json};
 
 /// The figures of one second, or of one minute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,20 +37,6 @@ pub(super) struct RoomSample {
 pub(super) struct RoomHistory {
     seconds: VecDeque<RoomSample>,
     minutes: VecDeque<RoomSample>,
-}
-
-/// The figures of a period, one list for each figure.
-#[derive(Debug, Default, Serialize)]
-pub(super) struct Columns {
-    at: Vec<u64>,
-    active: Vec<Option<u32>>,
-    limit: Vec<Option<u32>>,
-    waiting: Vec<Option<u32>>,
-    admitted: Vec<Option<u32>>,
-    refused: Vec<u32>,
-    p50: Vec<Option<u32>>,
-    p95: Vec<Option<u32>>,
-    told: Vec<Option<u32>>,
 }
 
 impl RoomHistory {
@@ -117,23 +103,25 @@ fn add(ring: &mut VecDeque<RoomSample>, sample: RoomSample, most: usize) {
     ring.push_back(sample);
 }
 
-impl<'a> FromIterator<&'a RoomSample> for Columns {
-    fn from_iter<I: IntoIterator<Item = &'a RoomSample>>(samples: I) -> Self {
-        let mut columns = Self::default();
-        for sample in samples {
-            let known = |figure| sample.is_known.then_some(figure);
-            columns.at.push(sample.at);
-            columns.active.push(known(sample.active));
-            columns.limit.push(known(sample.limit));
-            columns.waiting.push(known(sample.waiting));
-            columns.admitted.push(known(sample.admitted));
-            columns.refused.push(sample.refused);
-            columns.p50.push(sample.p50);
-            columns.p95.push(sample.p95);
-            columns.told.push(sample.told);
-        }
-        columns
-    }
+/// Returns the figures of these samples, one list for each figure.
+pub(super) fn columns<'a>(samples: impl Iterator<Item = &'a RoomSample> + Clone) -> Value {
+    let all = |figure: fn(&RoomSample) -> Option<u32>| -> Vec<_> {
+        samples.clone().map(figure).collect()
+    };
+    let known = |figure: fn(&RoomSample) -> u32| -> Vec<_> {
+        samples.clone().map(|sample| sample.is_known.then(|| figure(sample))).collect()
+    };
+    json!({
+        "at": samples.clone().map(|sample| sample.at).collect::<Vec<_>>(),
+        "active": known(|sample| sample.active),
+        "limit": known(|sample| sample.limit),
+        "waiting": known(|sample| sample.waiting),
+        "admitted": known(|sample| sample.admitted),
+        "refused": all(|sample| Some(sample.refused)),
+        "p50": all(|sample| sample.p50),
+        "p95": all(|sample| sample.p95),
+        "told": all(|sample| sample.told),
+    })
 }
 
 #[cfg(test)]

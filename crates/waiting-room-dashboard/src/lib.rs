@@ -1,27 +1,28 @@
-//! The operator's dashboard: a page with the live figures of a layer, and switches to change its
-//! room.
+//! The operator's page for a [`tower_waiting_room`] layer: live figures, and switches to change its room.
 //!
-//! [`dashboard`] returns an axum router, which the application mounts at a path of its choice. The
-//! router has to be mounted outside of the waiting room, so that operators do not wait in line:
+//! A [`Dashboard`] has an axum router, which the application mounts at a path of its choice. The router
+//! has to be mounted outside of the waiting room, so that operators do not wait in line:
 //!
 //! ```
 //! use axum::{Router, routing::get};
-//! use tower_waiting_room::{
-//!     WaitingRoomConfig, WaitingRoomLayer,
-//!     dashboard::{basic_auth, dashboard},
-//! };
+//! use tower_waiting_room::{WaitingRoomConfig, WaitingRoomLayer};
+//! use waiting_room_dashboard::{Dashboard, basic_auth};
 //!
 //! let config = WaitingRoomConfig::builder("shop").total_active_users(200).build()?;
 //! let layer = WaitingRoomLayer::new(config);
 //! let auth = basic_auth("ann", "a long password")?;
-//! let operator = dashboard(layer.handle(), auth);
+//! let dashboard = Dashboard::new(layer.handle(), auth);
 //! let app: Router = Router::new()
 //!     .route("/", get(|| async { "Welcome to the shop." }))
 //!     .layer(layer)
-//!     .nest_service("/admin", operator);
+//!     .nest_service("/admin", dashboard.router());
 //! # let _ = app;
 //! # Ok::<(), tower_waiting_room::ConfigError>(())
 //! ```
+//!
+//! The dashboard reads and changes the layer through its public
+//! [handle](tower_waiting_room::WaitingRoomHandle), from which an application can build a page of its
+//! own.
 //!
 //! # Access
 //!
@@ -50,17 +51,11 @@
 //!
 //! # Cost
 //!
-//! A task reads the figures of the room once a second, for as long as the router exists. Open pages
-//! share its results, so their number does not matter to the store. With a store on a server, this
-//! is one call per second and node. The past takes up less than 2 MiB, whatever the traffic. At
-//! most 32 streams are open at once. Each of them ends after a minute, and the browser opens
-//! another.
-//!
-//! A graceful shutdown waits for the end of the streams, unless the application ends them with
-//! [`end_dashboard_streams`](crate::WaitingRoomHandle::end_dashboard_streams).
-//!
-//! A request with a valid pass pays one atomic addition for the feature, whether or not a dashboard
-//! is mounted.
+//! A task reads the figures of the room once a second, for as long as the dashboard or its router
+//! exists. Open pages share its results, so their number does not matter to the store. With a store on
+//! a server, this is one call per second and node. The past takes up less than 2 MiB, whatever the
+//! traffic. At most 32 streams are open at once. Each of them ends after a minute, and the browser
+//! opens another.
 //!
 //! # What it does not show
 //!
@@ -68,26 +63,32 @@
 //! of requests and waits are those of this process; the figures of the room are those of all nodes
 //! that share its store. The past is lost when the process ends.
 
+#![forbid(unsafe_code)]
+
 mod access;
 mod audit;
 mod board;
 mod change;
 mod changes;
+mod dashboard;
 mod export;
 mod feed;
 mod figures;
 mod guard;
 mod history;
-mod mount;
 mod page;
 mod preview;
 mod recent;
-mod status;
 #[cfg(test)]
 mod tests;
 mod waits;
 
 pub use self::{
     access::{Denied, Operator, basic_auth},
-    mount::dashboard,
+    dashboard::Dashboard,
 };
+
+/// Compiles the README of the package with the doc tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -14,15 +14,15 @@ use http::{HeaderMap, Request, Response, StatusCode};
 use http_body_util::BodyExt;
 use serde_json::Value;
 use tower::{Layer, ServiceExt, service_fn};
+use tower_waiting_room::{
+    KeyRing, TokenKey, WaitingRoomConfig, WaitingRoomLayer, config::WaitingRoomConfigBuilder,
+};
 use waiting_room_core::{Timestamp, time::ManualClock};
 
 use super::{
     access::{Denied, Operator},
     board::Board,
-    mount::routes,
-};
-use crate::{
-    KeyRing, TokenKey, WaitingRoomConfig, WaitingRoomLayer, config::WaitingRoomConfigBuilder,
+    dashboard::Dashboard,
 };
 
 /// A shop with a dashboard. A request with the header `operator` is from this operator.
@@ -60,7 +60,7 @@ impl House {
             let name = request.headers.get("operator").ok_or_else(Denied::forbidden)?;
             Ok(Operator::new(name.to_str().unwrap_or_default()))
         };
-        let router = routes(Arc::clone(&board), Arc::new(auth));
+        let router = Dashboard::of(Arc::clone(&board), auth).router();
         Self { layer, clock, board, router }
     }
 
@@ -89,7 +89,12 @@ impl House {
 
     /// Sends a visitor with this cookie, and returns the status and the new cookie.
     async fn visit(&self, cookie: Option<&str>) -> (StatusCode, Option<String>) {
-        let request = Request::builder().uri("/").header("accept", "application/json");
+        self.visit_at("/", cookie).await
+    }
+
+    /// Sends a visitor with this cookie to a path.
+    async fn visit_at(&self, path: &str, cookie: Option<&str>) -> (StatusCode, Option<String>) {
+        let request = Request::builder().uri(path).header("accept", "application/json");
         let request = match cookie {
             Some(cookie) => request.header("cookie", cookie),
             None => request,

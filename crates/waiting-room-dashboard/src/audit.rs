@@ -32,8 +32,10 @@ impl Audit {
     /// The maximum length of each text of an entry, in characters.
     pub(super) const MAX_TEXT: usize = 200;
 
-    /// Adds a change, and removes the oldest one if there are too many.
-    pub(super) fn push(&mut self, mut entry: ChangeRecord) {
+    /// Logs a change of this room and adds it, and removes the oldest one if there are too many.
+    pub(super) fn push(&mut self, room: &str, mut entry: ChangeRecord) {
+        let ChangeRecord { operator, action, from, to, outcome, .. } = &entry;
+        tracing::info!(room, operator, action, from, to, outcome, "operator changed the room");
         for text in [&mut entry.from, &mut entry.to, &mut entry.outcome] {
             if let Some((end, _)) = text.char_indices().nth(Self::MAX_TEXT) {
                 text.truncate(end);
@@ -73,7 +75,7 @@ mod tests {
                 to: String::new(),
                 outcome: "done".to_owned(),
             };
-            audit.push(entry);
+            audit.push("shop", entry);
         }
         assert_eq!((audit.entries().count(), audit.recorded()), (Audit::MAX, 1_000));
         assert_eq!(audit.entries().next().unwrap().at, 999);

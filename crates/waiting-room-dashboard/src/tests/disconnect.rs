@@ -13,16 +13,16 @@ use std::{
 use axum::body::Body;
 use tokio::sync::Semaphore;
 use tower::ServiceExt;
+use tower_waiting_room::{WaitingRoomLayer, room::StoreFailure};
 use waiting_room_core::{
     MemoryStore, Pass, RoomRules, Store, StoreError, Ticket, Timestamp, Verdict, VisitorId,
     room::{Renewal, RoomMode, RoomSnapshot},
 };
 
 use super::{
-    super::{access::Operator, board::Board, mount::routes},
+    super::{access::Operator, board::Board, dashboard::Dashboard},
     config, post,
 };
-use crate::{WaitingRoomLayer, room::StoreFailure};
 
 /// A store that changes its rules only when it is allowed to.
 #[derive(Clone)]
@@ -79,7 +79,7 @@ async fn a_change_is_made_and_recorded_even_if_its_operator_disconnects() {
     let config = config.into_builder().room_store(store.clone(), StoreFailure::Wait);
     let layer = WaitingRoomLayer::new(config.build().unwrap());
     let board = Board::sampled_by_hand(layer.handle());
-    let router = routes(Arc::clone(&board), Arc::new(|_: &_| Ok(Operator::new("Ann"))));
+    let router = Dashboard::of(Arc::clone(&board), |_| Ok(Operator::new("Ann"))).router();
     let body = Body::from(r#"{"action":"drain","confirm":"shop"}"#);
     {
         let mut answer = pin!(router.oneshot(post("/change").body(body).unwrap()));

@@ -14,34 +14,24 @@ use bytes::Bytes;
 use http::{HeaderMap, StatusCode, header};
 use serde_json::json;
 use tokio::time::timeout;
+use tower_waiting_room::handle::RoomHandle;
 use waiting_room_core::{RoomRules, StoreError, error::StoreErrorKind};
 
 use super::{
     access::Operator,
     audit::ChangeRecord,
     board::Board,
-    change::{BadOrder, Change, Order},
+    change::{Change, Order},
     guard::{json, problem},
     preview::preview,
 };
-use crate::handle::RoomHandle;
 
 /// Answers with the effect of a change, in words, without making it.
-pub(super) async fn preview_change(State(board): State<Arc<Board>>, request: Request) -> Response {
-    match previewed(&board, request).await {
-        Ok(response) | Err(response) => response,
-    }
-}
-
-/// Makes a change, and records it.
-pub(super) async fn make_change(State(board): State<Arc<Board>>, request: Request) -> Response {
-    match made(&board, request).await {
-        Ok(response) | Err(response) => response,
-    }
-}
-
-async fn previewed(board: &Board, request: Request) -> Result<Response, Response> {
-    let room = room(board)?;
+pub(super) async fn preview_change(
+    State(board): State<Arc<Board>>,
+    request: Request,
+) -> Result<Response, Response> {
+    let room = room(&board)?;
     let body = body(request).await?;
     let rules = room.rules();
     let order = Order::parse(&body, &rules).map_err(bad)?;
@@ -62,18 +52,22 @@ async fn previewed(board: &Board, request: Request) -> Result<Response, Response
     ))
 }
 
-async fn made(board: &Arc<Board>, request: Request) -> Result<Response, Response> {
+/// Makes a change, and records it.
+pub(super) async fn make_change(
+    State(board): State<Arc<Board>>,
+    request: Request,
+) -> Result<Response, Response> {
     // The guard in front of all routes has inserted the operator.
     let Some(operator) = request.extensions().get::<Operator>().cloned() else {
         return Err(problem(StatusCode::FORBIDDEN, "denied", "there is no operator"));
     };
-    let room = room(board)?;
+    let room = room(&board)?;
     let body = body(request).await?;
     let rules = room.rules();
     let order = Order::parse(&body, &rules).map_err(bad)?;
     order.check_confirmation(rules.name()).map_err(bad)?;
     // If the client disconnects, the change is completed and recorded nevertheless.
-    let task = tokio::spawn(carry_out(Arc::clone(board), room, operator, order));
+    let task = tokio::spawn(carry_out(board, room, operator, order));
     Ok(task.await.unwrap_or_else(|_| {
         let detail = "the change failed; the log of changes shows whether it was made";
         problem(StatusCode::INTERNAL_SERVER_ERROR, "failed", detail)
@@ -94,19 +88,16 @@ async fn carry_out(
         Ok(false) => "not made: the room had changed since the preview".to_owned(),
         Err(error) => explained(error),
     };
-    let name = operator.name();
-    let action = change.action();
-    board.handle.pipeline().telemetry.changed(name, [action, &from, &to], &outcome);
     let entry = ChangeRecord {
-        at: board.now().as_secs(),
-        operator: name.into(),
-        action,
+        at: board.handle.now().as_secs(),
+        operator: operator.name().into(),
+        action: change.action(),
         from,
         to,
         outcome,
     };
     let answer = json!({ "change": entry });
-    board.state().audit.push(entry);
+    board.state().audit.push(board.handle.name(), entry);
     match result {
         Ok(true) => json(StatusCode::OK, &answer),
         Ok(false) => {
@@ -193,8 +184,8 @@ fn is_json(headers: &HeaderMap) -> bool {
     essence.is_some_and(|essence| essence.trim().eq_ignore_ascii_case("application/json"))
 }
 
-fn bad(error: BadOrder) -> Response {
-    problem(StatusCode::UNPROCESSABLE_ENTITY, "invalid", &error.0)
+fn bad(error: String) -> Response {
+    problem(StatusCode::UNPROCESSABLE_ENTITY, "invalid", &error)
 }
 
 /// Returns the message of an error, with the message of its cause.

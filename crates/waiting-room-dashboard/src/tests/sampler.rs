@@ -7,25 +7,21 @@ use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use tokio::{runtime::Builder, time::sleep};
 use tower::ServiceExt;
+use tower_waiting_room::{Concurrency, Key, Quota, RateLimit, WaitingRoomLayer};
 use waiting_room_core::{Timestamp, time::ManualClock};
 
 use super::{
-    super::{
-        access::Operator,
-        board::Board,
-        mount::{dashboard, routes},
-    },
+    super::{access::Operator, board::Board, dashboard::Dashboard},
     House, ann, config,
     live::{events, figures, stream},
 };
-use crate::{Concurrency, Key, Quota, RateLimit, WaitingRoomLayer};
 
 /// A dashboard that samples by itself, and the clock of its layer.
 fn sampling() -> (Arc<Board>, Router, ManualClock) {
     let clock = ManualClock::new(Timestamp::from_secs(1_700_000_040));
     let layer = WaitingRoomLayer::with_clock(config().build().unwrap(), clock.clone());
     let board = Board::new(layer.handle());
-    let router = routes(Arc::clone(&board), Arc::new(|_: &_| Ok(Operator::new("Ann"))));
+    let router = Dashboard::of(Arc::clone(&board), |_| Ok(Operator::new("Ann"))).router();
     (board, router, clock)
 }
 
@@ -58,7 +54,7 @@ async fn the_sampler_runs_once_a_second_and_ends_with_the_router() {
 #[test]
 fn a_dashboard_may_be_created_without_a_runtime() {
     let layer = WaitingRoomLayer::new(config().build().unwrap());
-    let _router = dashboard(layer.handle(), |_| Ok(Operator::new("Ann")));
+    let _router = Dashboard::new(layer.handle(), |_| Ok(Operator::new("Ann"))).router();
 }
 
 #[test]
@@ -82,7 +78,7 @@ fn any_request_starts_the_recording_even_after_the_first_runtime_has_ended() {
 #[test]
 fn the_answer_to_the_first_request_is_not_empty() {
     for (path, of_the_record) in
-        [("/export.csv", "\r\n2023-11-14T22:14:00.000Z,"), ("/history.json", "[1700000040]")]
+        [("/export.csv", "\r\n2023-11-14T22:14:00Z,"), ("/history.json", "[1700000040]")]
     {
         let (_board, router, _clock) = sampling();
         let answer = in_a_runtime(async {

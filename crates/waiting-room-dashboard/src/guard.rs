@@ -12,17 +12,26 @@ use http::{HeaderValue, StatusCode, header, request::Parts};
 use serde::Serialize;
 use serde_json::json;
 
-use super::access::{Denied, Operator};
+use super::{
+    access::{Denied, Operator},
+    board::Board,
+};
 
 /// The check that every request has to pass.
 pub(super) type Auth = Arc<dyn Fn(&Parts) -> Result<Operator, Denied> + Send + Sync>;
 
-/// Refuses a request before its body is read, or adds the operator to its extensions.
-pub(super) async fn guard(State(auth): State<Auth>, request: Request, next: Next) -> Response {
+/// Refuses a request before its body is read, or adds the operator to its extensions. Figures are
+/// recorded before any request is answered.
+pub(super) async fn guard(
+    State((auth, board)): State<(Auth, Arc<Board>)>,
+    request: Request,
+    next: Next,
+) -> Response {
     let (mut parts, body) = request.into_parts();
     let mut response = match auth(&parts) {
         Ok(operator) => {
             parts.extensions.insert(operator);
+            board.record().await;
             next.run(Request::from_parts(parts, body)).await
         }
         Err(denied) => {

@@ -2,36 +2,28 @@
 //!
 //! The board sends one event per second to all streams. The event is rendered once, and each stream
 //! holds a reference to it. A stream ends after [`Feed::EVENTS`] events, and the browser then
-//! connects again, so a client that never reads holds its stream for a bounded time. A stream whose
-//! connection has not taken [`Feed::BACKLOG`] events is dropped at once.
+//! connects again. A stream whose connection has not taken [`Feed::BACKLOG`] events is dropped at once.
+//! A client that never reads therefore holds its stream for a bounded time.
 //!
 //! A stream ends in any of these ways: its client disconnects, it is too slow, its time is over,
 //! the application ends all streams before a shutdown, or the board is dropped.
 
 use std::{
-    collections::VecDeque,
     convert::Infallible,
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
-    task::{Context, Poll, Waker},
+    sync::{Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll, ready},
 };
 
 use bytes::Bytes;
 use http_body::{Body, Frame};
-
-use crate::streams::EventStreams;
+use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 /// All open streams.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Feed {
-    open: Mutex<OpenStreams>,
-}
-
-#[derive(Debug, Default)]
-struct OpenStreams {
-    channels: Vec<Arc<Mutex<Channel>>>,
-    /// Whether the application has ended all streams.
-    is_ended: bool,
+    /// The ends into which events are sent, or `None` after the application has ended all streams.
+    open: Mutex<Option<Vec<Sender<Bytes>>>>,
 }
 
 /// Why no stream is opened.
@@ -43,21 +35,12 @@ pub(super) enum NoStream {
     Ended,
 }
 
-/// The events that a stream has not sent yet.
-#[derive(Debug, Default)]
-struct Channel {
-    events: VecDeque<Bytes>,
-    /// The number of events that the stream still receives.
-    left: u32,
-    waker: Option<Waker>,
-    is_closed: bool,
-}
-
 /// The body of a response that sends the events.
 #[derive(Debug)]
 pub(super) struct Stream {
-    channel: Arc<Mutex<Channel>>,
-    feed: Weak<Feed>,
+    events: Receiver<Bytes>,
+    /// The number of frames that the stream still sends.
+    left: u32,
 }
 
 impl Feed {
@@ -68,72 +51,50 @@ impl Feed {
     /// The number of events that a slow client may be behind.
     pub(super) const BACKLOG: usize = 8;
 
+    pub(super) fn new() -> Self {
+        Self { open: Mutex::new(Some(Vec::new())) }
+    }
+
     /// Opens a stream.
     ///
     /// # Errors
     ///
     /// Returns the reason if no stream may be opened now.
-    pub(super) fn open(self: &Arc<Self>) -> Result<Stream, NoStream> {
-        let mut open = locked(&self.open);
-        if open.is_ended {
-            return Err(NoStream::Ended);
-        }
-        if open.channels.len() >= Self::MAX {
+    pub(super) fn open(&self) -> Result<Stream, NoStream> {
+        let mut open = self.locked();
+        let streams = open.as_mut().ok_or(NoStream::Ended)?;
+        streams.retain(|stream| !stream.is_closed());
+        if streams.len() >= Self::MAX {
             return Err(NoStream::TooMany);
         }
+        let (sender, events) = channel(Self::BACKLOG);
         // The comment makes proxies and browsers consider the stream to be open. The client
-        // connects again half a second after the end of a stream.
-        let events = VecDeque::from([Bytes::from_static(b": open\nretry: 500\n\n")]);
-        let channel = Channel { events, left: Self::EVENTS, ..Channel::default() };
-        let channel = Arc::new(Mutex::new(channel));
-        open.channels.push(Arc::clone(&channel));
-        Ok(Stream { channel, feed: Arc::downgrade(self) })
+        // connects again half a second after the end of a stream. The channel is empty.
+        _ = sender.try_send(Bytes::from_static(b": open\nretry: 500\n\n"));
+        streams.push(sender);
+        Ok(Stream { events, left: 1 + Self::EVENTS })
     }
 
     /// Sends an event to all streams, and drops those that are too slow.
     pub(super) fn send(&self, event: &Bytes) {
-        let mut wakers = Vec::new();
-        locked(&self.open).channels.retain(|channel| {
-            let mut channel = locked(channel);
-            if channel.events.len() >= Self::BACKLOG {
-                channel.events.clear();
-                channel.is_closed = true;
-            } else {
-                channel.events.push_back(event.clone());
-                channel.left -= 1;
-                channel.is_closed = channel.left == 0;
-            }
-            wakers.extend(channel.waker.take());
-            !channel.is_closed
-        });
-        wakers.into_iter().for_each(Waker::wake);
+        if let Some(streams) = &mut *self.locked() {
+            streams.retain(|stream| stream.try_send(event.clone()).is_ok());
+        }
+    }
+
+    /// Ends all open streams, and opens no others from now on.
+    pub(super) fn end_all(&self) {
+        *self.locked() = None;
     }
 
     /// Returns the number of open streams.
     pub(super) fn len(&self) -> usize {
-        locked(&self.open).channels.len()
+        let open = self.locked();
+        open.iter().flatten().filter(|stream| !stream.is_closed()).count()
     }
-}
 
-impl EventStreams for Feed {
-    fn end_all(&self) {
-        let mut open = locked(&self.open);
-        open.is_ended = true;
-        let channels = std::mem::take(&mut open.channels);
-        drop(open);
-        for channel in channels {
-            let mut channel = locked(&channel);
-            channel.is_closed = true;
-            let waker = channel.waker.take();
-            drop(channel);
-            waker.into_iter().for_each(Waker::wake);
-        }
-    }
-}
-
-impl Drop for Feed {
-    fn drop(&mut self) {
-        self.end_all();
+    fn locked(&self) -> MutexGuard<'_, Option<Vec<Sender<Bytes>>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -142,36 +103,26 @@ impl Body for Stream {
     type Error = Infallible;
 
     fn poll_frame(
-        self: Pin<&mut Self>,
+        mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let mut channel = locked(&self.channel);
-        if let Some(event) = channel.events.pop_front() {
-            return Poll::Ready(Some(Ok(Frame::data(event))));
-        }
-        if channel.is_closed {
+        // The events of a stream that was dropped are out of date.
+        if self.events.is_closed() {
             return Poll::Ready(None);
         }
-        channel.waker = Some(cx.waker().clone());
-        Poll::Pending
-    }
-}
-
-impl Drop for Stream {
-    fn drop(&mut self) {
-        if let Some(feed) = self.feed.upgrade() {
-            let channels = &mut locked(&feed.open).channels;
-            channels.retain(|channel| !Arc::ptr_eq(channel, &self.channel));
+        let event = ready!(self.events.poll_recv(cx));
+        self.left -= 1;
+        if self.left == 0 {
+            self.events.close();
         }
+        Poll::Ready(event.map(|event| Ok(Frame::data(event))))
     }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::task::Waker;
+
     use super::*;
 
     /// Takes all events that a stream can send now. The second part is whether the stream is over.
@@ -190,7 +141,7 @@ mod tests {
 
     #[test]
     fn every_stream_receives_every_event() {
-        let feed = Arc::<Feed>::default();
+        let feed = Feed::new();
         let mut streams = [feed.open().unwrap(), feed.open().unwrap()];
         feed.send(&Bytes::from_static(b"data: 1\n\n"));
         for stream in &mut streams {
@@ -202,7 +153,7 @@ mod tests {
 
     #[test]
     fn the_number_of_streams_is_bounded_and_a_dropped_stream_makes_room() {
-        let feed = Arc::<Feed>::default();
+        let feed = Feed::new();
         let mut streams: Vec<_> = (0..Feed::MAX).map(|_| feed.open().unwrap()).collect();
         assert_eq!(feed.open().err(), Some(NoStream::TooMany));
         streams.pop();
@@ -211,7 +162,7 @@ mod tests {
 
     #[test]
     fn a_slow_reader_is_dropped_and_holds_no_events() {
-        let feed = Arc::<Feed>::default();
+        let feed = Feed::new();
         let mut slow = feed.open().unwrap();
         let mut fast = feed.open().unwrap();
         for _ in 0..Feed::BACKLOG {
@@ -225,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_stream_ends_after_its_time() {
-        let feed = Arc::<Feed>::default();
+        let feed = Feed::new();
         let mut stream = feed.open().unwrap();
         for left in (0..Feed::EVENTS).rev() {
             feed.send(&Bytes::from_static(b"data: 1\n\n"));
@@ -236,7 +187,7 @@ mod tests {
 
     #[test]
     fn ending_all_streams_closes_them_at_once_and_opens_no_more() {
-        let feed = Arc::<Feed>::default();
+        let feed = Feed::new();
         let mut streams = [feed.open().unwrap(), feed.open().unwrap()];
         taken(&mut streams[0]);
         feed.end_all();
@@ -247,7 +198,7 @@ mod tests {
 
     #[test]
     fn the_streams_end_with_their_feed() {
-        let feed = Arc::<Feed>::default();
+        let feed = Feed::new();
         let mut stream = feed.open().unwrap();
         taken(&mut stream);
         drop(feed);

@@ -3,8 +3,6 @@
 //! Every field is checked by hand, so that the error names the field, the given value and the
 //! expected value.
 
-use std::fmt;
-
 use serde_json::{Map, Value};
 use waiting_room_core::{RoomRules, room::RoomMode};
 
@@ -28,19 +26,15 @@ pub(super) struct Order {
     pub(super) from: Option<String>,
 }
 
-/// A request for a change that is not valid. The message names the field and both values.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct BadOrder(pub(super) String);
-
 impl Order {
     /// Checks the body of a request.
     ///
     /// # Errors
     ///
     /// Returns an error for the first field that is unknown, missing or out of range.
-    pub(super) fn parse(body: &[u8], rules: &RoomRules) -> Result<Self, BadOrder> {
+    pub(super) fn parse(body: &[u8], rules: &RoomRules) -> Result<Self, String> {
         let fields: Map<String, Value> = serde_json::from_slice(body)
-            .map_err(|error| BadOrder(format!("the body is not a JSON object: {error}")))?;
+            .map_err(|error| format!("the body is not a JSON object: {error}"))?;
         let action = match fields.get("action") {
             Some(Value::String(action)) => action.as_str(),
             given => return Err(wrong("action", given, ACTIONS)),
@@ -54,7 +48,7 @@ impl Order {
         if let Some(unknown) = fields.keys().find(|name| !known.contains(&name.as_str())) {
             let unknown: String = unknown.chars().take(MAX_SHOWN).collect();
             let expected = known.join(", ");
-            return Err(BadOrder(format!("the field is {unknown:?}, expected one of {expected}")));
+            return Err(format!("the field is {unknown:?}, expected one of {expected}"));
         }
         let change = match action {
             "limits" => limits(&fields, rules)?,
@@ -81,7 +75,7 @@ impl Order {
     /// # Errors
     ///
     /// Returns an error that names both values.
-    pub(super) fn check_confirmation(&self, room: &str) -> Result<(), BadOrder> {
+    pub(super) fn check_confirmation(&self, room: &str) -> Result<(), String> {
         if self.confirm.as_deref() == Some(room) {
             return Ok(());
         }
@@ -120,29 +114,13 @@ impl Change {
                 rules.total_active_users(),
                 rules.new_users_per_minute().map_or("any number".to_owned(), |new| new.to_string()),
             ),
-            Self::Mode(_) => mode_name(rules.mode()).to_owned(),
+            Self::Mode(_) => rules.mode().name().to_owned(),
         }
     }
 }
 
-/// Returns the stable name of a mode.
-pub(super) const fn mode_name(mode: RoomMode) -> &'static str {
-    match mode {
-        RoomMode::Auto => "auto",
-        RoomMode::Drain => "drain",
-        RoomMode::QueueAll => "queue_all",
-        RoomMode::Suspended => "suspended",
-    }
-}
-
-impl fmt::Display for BadOrder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
 /// Reads the two limits. A limit that is left out does not change.
-fn limits(fields: &Map<String, Value>, rules: &RoomRules) -> Result<Change, BadOrder> {
+fn limits(fields: &Map<String, Value>, rules: &RoomRules) -> Result<Change, String> {
     let number = |name: &'static str, null: &str| match fields.get(name) {
         Some(Value::Number(number)) => number
             .as_u64()
@@ -164,17 +142,17 @@ fn limits(fields: &Map<String, Value>, rules: &RoomRules) -> Result<Change, BadO
     Ok(Change::Limits { total_active_users, new_users_per_minute })
 }
 
-fn out_of_range(name: &str, fields: &Map<String, Value>, null: &str) -> BadOrder {
+fn out_of_range(name: &str, fields: &Map<String, Value>, null: &str) -> String {
     let expected = format!("a whole number from 1 to {}{null}", RoomRules::MAX_USERS);
     wrong(name, fields.get(name), &expected)
 }
 
-fn wrong(name: &str, given: Option<&Value>, expected: &str) -> BadOrder {
+fn wrong(name: &str, given: Option<&Value>, expected: &str) -> String {
     let given = given.map_or("missing".to_owned(), |given| {
         let given = given.to_string();
         given.chars().take(MAX_SHOWN).collect()
     });
-    BadOrder(format!("{name} is {given}, expected {expected}"))
+    format!("{name} is {given}, expected {expected}")
 }
 
 const ACTIONS: &str = "limits, queue_all, drain, suspend or resume";
@@ -191,7 +169,7 @@ mod tests {
     }
 
     fn error(body: &str) -> String {
-        Order::parse(body.as_bytes(), &rules()).unwrap_err().to_string()
+        Order::parse(body.as_bytes(), &rules()).unwrap_err()
     }
 
     #[test]
@@ -248,10 +226,10 @@ mod tests {
             let body = format!(r#"{{"action":"drain","confirm":{confirm}}}"#);
             let order = Order::parse(body.as_bytes(), &rules()).unwrap();
             let expected = format!("confirm is {shown}, expected the name of the room, \"shop\"");
-            assert_eq!(order.check_confirmation("shop"), Err(BadOrder(expected)));
+            assert_eq!(order.check_confirmation("shop"), Err(expected));
         }
         let order = Order::parse(br#"{"action":"drain"}"#, &rules()).unwrap();
-        assert!(order.check_confirmation("shop").unwrap_err().0.starts_with("confirm is missing"));
+        assert!(order.check_confirmation("shop").unwrap_err().starts_with("confirm is missing"));
         let order = Order::parse(br#"{"action":"drain","confirm":"shop"}"#, &rules()).unwrap();
         assert_eq!(order.check_confirmation("shop"), Ok(()));
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use waiting_room_core::room::{RoomMode, RoomSnapshot, WaitEstimate};
 
-use super::change::Change;
+use super::{change::Change, waits::millis};
 
 /// Describes what this change will do to a room with these figures.
 pub(super) fn preview(change: Change, room: &RoomSnapshot) -> String {
@@ -19,13 +19,23 @@ pub(super) fn preview(change: Change, room: &RoomSnapshot) -> String {
         Change::Mode(RoomMode::Drain) => drain(room),
         Change::Mode(RoomMode::QueueAll) => queue_all(room),
         Change::Mode(RoomMode::Suspended) => suspend(room),
-        Change::Mode(_) => resume(room),
+        Change::Mode(RoomMode::Auto) => resume(room),
     }
+}
+
+/// Returns the wait that the room estimates for a visitor who arrives now, in milliseconds.
+/// A room that is held or drained tells newcomers no wait.
+pub(super) fn told_to_newcomers(room: &RoomSnapshot) -> Option<u32> {
+    if room.mode != RoomMode::Auto {
+        return None;
+    }
+    let ahead = room.present.saturating_add(1);
+    time_to_serve(ahead, room.admissions_per_minute).map(millis)
 }
 
 /// Returns how long it takes to admit this number of visitors at this number of admissions per
 /// minute, at most a day, or `None` if no visitor is admitted.
-pub(super) fn time_to_serve(visitors: u32, per_minute: f64) -> Option<Duration> {
+fn time_to_serve(visitors: u32, per_minute: f64) -> Option<Duration> {
     let Some(ahead) = visitors.checked_sub(1) else {
         return (per_minute > 0.0).then_some(Duration::ZERO);
     };
@@ -70,7 +80,7 @@ fn time_to_drain(room: &RoomSnapshot, slots: u32, new_limit: Option<u32>) -> Opt
 }
 
 /// Returns a duration in words, such as `about 7 min`.
-pub(super) fn about(time: Duration) -> String {
+fn about(time: Duration) -> String {
     match time.as_secs() {
         0..90 => format!("about {} s", time.as_secs().max(1)),
         seconds @ 90..7_200 => format!("about {} min", seconds.div_ceil(60)),
@@ -119,9 +129,8 @@ fn drain(room: &RoomSnapshot) -> String {
     let words = "Refuses newcomers, and serves the visitors in line.";
     if matches!(room.mode, RoomMode::QueueAll | RoomMode::Suspended) {
         // Since the line has not moved, there is no rate.
-        let free = room.total_active_users.saturating_sub(room.active);
-        let next = free.min(room.present).min(room.new_users_per_minute.unwrap_or(u32::MAX));
-        return format!("{words} Up to {} are admitted within the next minute.", visitors(next));
+        let next = visitors(next_minute(room));
+        return format!("{words} Up to {next} are admitted within the next minute.");
     }
     let condition =
         format!("at this rate of {:.0} admissions per minute", room.admissions_per_minute);
@@ -163,13 +172,18 @@ fn resume(room: &RoomSnapshot) -> String {
     let limit =
         room.new_users_per_minute.map_or(String::new(), |new| format!(" and {new} new per minute"));
     let words = format!("Admits visitors again, up to {} active{limit}.", room.total_active_users);
-    let free = room.total_active_users.saturating_sub(room.active);
-    let next = free.min(room.present).min(room.new_users_per_minute.unwrap_or(u32::MAX));
+    let next = next_minute(room);
     if next == 0 {
         words
     } else {
         words + &format!(" {} of the line are admitted within the next minute.", visitors(next))
     }
+}
+
+/// Returns how many visitors of a line that has not moved are admitted within the next minute.
+fn next_minute(room: &RoomSnapshot) -> u32 {
+    let free = room.total_active_users.saturating_sub(room.active);
+    free.min(room.present).min(room.new_users_per_minute.unwrap_or(u32::MAX))
 }
 
 /// States when the line is empty, if it is after this time.

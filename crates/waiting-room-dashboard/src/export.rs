@@ -5,7 +5,6 @@ use std::{collections::VecDeque, fmt::Write};
 use waiting_room_core::Timestamp;
 
 use super::history::RoomSample;
-use crate::respond::Iso;
 
 /// A curve of the chart.
 struct Curve {
@@ -20,18 +19,18 @@ pub(super) fn table(minutes: &VecDeque<RoomSample>) -> String {
         "minute,active_visitors,limit_on_active_visitors,visitors_in_line,admitted_in_60_s,\
          refused_requests,wait_p50_ms,wait_p95_ms,estimated_wait_ms\r\n",
     );
-    for it in minutes {
-        table.push_str(time(it.at).format(&mut [0; Iso::LEN]));
-        let room = |figure| it.is_known.then_some(figure);
+    for minute in minutes {
+        table.push_str(&Timestamp::from_secs(minute.at).to_string());
+        let room = |figure| minute.is_known.then_some(figure);
         let figures = [
-            room(it.active),
-            room(it.limit),
-            room(it.waiting),
-            room(it.admitted),
-            Some(it.refused),
-            it.p50,
-            it.p95,
-            it.told,
+            room(minute.active),
+            room(minute.limit),
+            room(minute.waiting),
+            room(minute.admitted),
+            Some(minute.refused),
+            minute.p50,
+            minute.p95,
+            minute.told,
         ];
         for figure in figures {
             table.push(',');
@@ -79,8 +78,7 @@ pub(super) fn chart(room: &str, minutes: &VecDeque<RoomSample>) -> String {
     }
     for step in 0..=6 {
         let at = first + (last - first) / 6 * step;
-        let mut buffer = [0; Iso::LEN];
-        let shown = &time(at).format(&mut buffer)[5..16].replace('T', " ");
+        let shown = Timestamp::from_secs(at).to_string()[5..16].replace('T', " ");
         _ = writeln!(
             svg,
             "<text x=\"{:.1}\" y=\"{}\" text-anchor=\"middle\">{shown}</text>",
@@ -115,10 +113,10 @@ fn path(
 ) -> String {
     let mut path = String::new();
     let mut before = None;
-    for it in minutes.iter().filter(|minute| minute.is_known) {
-        let pen = if before == it.at.checked_sub(60) && before.is_some() { 'L' } else { 'M' };
-        _ = write!(path, "{pen}{:.1} {:.1}", x(it.at), y(it));
-        before = Some(it.at);
+    for minute in minutes.iter().filter(|minute| minute.is_known) {
+        let pen = if before == minute.at.checked_sub(60) && before.is_some() { 'L' } else { 'M' };
+        _ = write!(path, "{pen}{:.1} {:.1}", x(minute.at), y(minute));
+        before = Some(minute.at);
     }
     path
 }
@@ -140,10 +138,6 @@ fn round_up(most: u32) -> u32 {
         }
         unit = unit.saturating_mul(10);
     }
-}
-
-const fn time(at: u64) -> Iso {
-    Iso(Timestamp::from_secs(at))
 }
 
 /// Converts a time or an index, which is less than 2^32 here.
@@ -190,8 +184,8 @@ mod tests {
         let table = table(&minutes());
         let rows: Vec<_> = table.split("\r\n").collect();
         assert_eq!(rows.len(), 6, "a heading, four minutes, and the end of the last row");
-        assert_eq!(rows[1], "2023-11-14T22:14:00.000Z,7,200,0,0,0,1500,,");
-        assert_eq!(rows[2], "2023-11-14T22:15:00.000Z,,,,,0,1500,,");
+        assert_eq!(rows[1], "2023-11-14T22:14:00Z,7,200,0,0,0,1500,,");
+        assert_eq!(rows[2], "2023-11-14T22:15:00Z,,,,,0,1500,,");
         let columns = rows[0].split(',').count();
         assert!(rows[..5].iter().all(|row| row.split(',').count() == columns));
     }
