@@ -16,7 +16,7 @@ use super::{
 };
 use crate::rate::{
     Limits, OverLimit,
-    names::{ALGORITHMS, ALIGNMENTS, REFUSALS, UNITS},
+    names::{ALIGNMENTS, REFUSALS, UNITS, algorithms},
 };
 
 /// A limit as described in a file, without the conditions under which it applies.
@@ -99,7 +99,7 @@ fn limit(mut fields: Fields<'_>) -> Result<FileLimit, RulesFileError> {
 /// the option would hide a mistake.
 fn algorithm(fields: &mut Fields<'_>) -> Result<Algorithm, RulesFileError> {
     let mut algorithm = match fields.take("algorithm") {
-        Some(given) => given.one_of(&ALGORITHMS)?,
+        Some(given) => given.one_of(&algorithms())?,
         None => Algorithm::default(),
     };
     if let Some(given) = fields.take("refusals") {

@@ -14,7 +14,7 @@ use crate::{
     config::WaitingRoomConfigBuilder,
     rate::{
         OverLimit, RateLimit,
-        names::{ALGORITHMS, ALIGNMENTS, REFUSALS, UNITS},
+        names::{ALIGNMENTS, REFUSALS, UNITS, algorithms},
     },
     rate_headers::{QuotaUnit, RateHeaders},
     request::{ClientIp, Key, MissingKey, Part, TrustedProxies},
@@ -229,7 +229,7 @@ impl RateFile {
     /// not have this option. Ignoring the option would hide a mistake.
     fn algorithm(&self) -> Result<Algorithm, ConfigError> {
         let mut algorithm = match &self.algorithm {
-            Some(name) => self.one_of("algorithm", name, &ALGORITHMS)?,
+            Some(name) => self.one_of("algorithm", name, &algorithms())?,
             None => Algorithm::default(),
         };
         if let Some(name) = &self.refusals {
