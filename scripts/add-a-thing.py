@@ -17,12 +17,14 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "scripts" / "add-a-thing"))
 
-from things import MUTATIONS, TESTS, THINGS  # noqa: E402
+from things import LISTED, MUTATIONS, TESTS, THINGS  # noqa: E402
 
 TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve()
+PATH = r"`([\w.-]+/[\w./-]+)`"
 # Always the same folder, so that a second run compiles only what has changed.
 COPY = TARGET / "add-a-thing"
-CARGO = ["cargo", "test", "--quiet", "--workspace", "--all-features", "--test", "things"]
+# All features of all crates, so that the dependencies are those of the other tests.
+CHOSEN = ["--quiet", "--workspace", "--all-features", "--test", "things"]
 
 
 def tracked():
@@ -36,12 +38,19 @@ def rows():
     """The files that each row of "Where to look" names, by the task of the row."""
     section = (ROOT / "docs/architecture.md").read_text().split("\n## Where to look\n")[1]
     cells = re.findall(r"^\| ([^|]+) \| ([^|]+) \|$", section, re.MULTILINE)
-    return {task: {f"crates/{path}" for path in re.findall(r"`([\w./-]+/[\w.-]+)`", files)} for task, files in cells}
+    # What follows a semicolon is not changed.
+    return {task: {full(path) for path in re.findall(PATH, files.split(";")[0])} for task, files in cells}
+
+
+def full(path):
+    """The path of a file that is named without the folder of all crates."""
+    return path if (ROOT / path).exists() else f"crates/{path}"
 
 
 def check_files(thing, named):
     """Fails unless the thing changes the files of its row, and not too many."""
-    changed = {edit.path for edit in thing.edits}
+    # Of a new file, a row can only name the folder.
+    changed = {edit.path if edit.anchor else f"{edit.path.rpartition('/')[0]}/" for edit in thing.edits}
     if thing.task not in named:
         sys.exit(f'docs/architecture.md, "Where to look", has no row "{thing.task}"')
     for path in sorted(changed - named[thing.task]):
@@ -74,11 +83,16 @@ def write(tree):
             path.chmod((ROOT / name).stat().st_mode if (ROOT / name).exists() else 0o644)
 
 
-def run(*arguments):
-    """Runs the tests in the copy, and returns whether they passed, and what was printed."""
+def cargo(command, *arguments):
+    """Runs cargo in the copy, and returns whether it succeeded, and what was printed."""
     environment = {**os.environ, "CARGO_TARGET_DIR": str(TARGET), "CARGO_TERM_COLOR": "never", "RUST_BACKTRACE": "0"}
     ran = subprocess.run(
-        [*CARGO, *arguments], cwd=COPY, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        ["cargo", command, *CHOSEN, *arguments],
+        cwd=COPY,
+        env=environment,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
     )
     return ran.returncode == 0, ran.stdout
 
@@ -97,7 +111,7 @@ def main():
         edits = [edit for thing in THINGS for edit in thing.edits if edit.path not in mutation.without]
         apply(mutant, edits)
         write(mutant)
-        passed, printed = run(*mutation.tests)
+        passed, printed = cargo(*mutation.cargo)
         missing = [sign for sign in mutation.signs if sign not in printed]
         if passed or missing:
             print(printed)
@@ -105,10 +119,15 @@ def main():
         print(f"without the changes to {', '.join(mutation.without)}: noticed")
     apply(tree, [edit for thing in THINGS for edit in thing.edits])
     write(tree)
-    passed, printed = run()
-    print(printed)
+    passed, printed = cargo("test")
     if not passed:
+        print(printed)
         sys.exit("the things do not work")
+    print("all of them: " + ", ".join(re.findall(r"test result: (.*?);", printed)))
+    for script, sign in LISTED:
+        listed = subprocess.run([COPY / script], text=True, capture_output=True).stdout
+        if sign not in listed:
+            sys.exit(f"{script} does not list {sign}")
 
 
 main()

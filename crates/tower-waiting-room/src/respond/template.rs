@@ -139,7 +139,7 @@ fn serialized(value: impl Serialize) -> Value {
 type Fact = (&'static str, fn(&Variables) -> Value);
 
 /// The variables that are facts of the answer or settings of the page.
-const FACTS: [Fact; 35] = [
+const FACTS: &[Fact] = &[
     ("ahead", |of| of.answer.ahead.into()),
     ("dir", |of| direction(of.answer.language).into()),
     ("event", |of| serialized(of.answer.event.as_deref())),
