@@ -47,10 +47,14 @@ async fn agrees<S: Store>(seed: u64, build: impl AsyncFnMut(RoomRules, ManualClo
 }
 
 #[test]
-fn the_builder_and_a_file_set_the_rule() {
+fn the_builder_a_file_and_an_event_set_the_rule() {
     let built =
         WaitingRoomConfig::builder("shop").total_active_users(1).line_reserve(3).build().unwrap();
-    let file = r#"{ "name": "shop", "total_active_users": 1, "line_reserve": 3 }"#;
+    let file = r#"{
+        "name": "shop", "total_active_users": 1, "line_reserve": 3,
+        "events": [{ "name": "doors", "start": "2027-03-01T10:00:00Z",
+                     "end": "2027-03-01T11:00:00Z", "line_reserve": 5 }]
+    }"#;
     let read: WaitingRoomConfig = serde_json::from_str(file).unwrap();
     for config in [built, read] {
         assert_eq!(config.room().unwrap().line_reserve(), 3);

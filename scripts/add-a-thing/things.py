@@ -147,6 +147,53 @@ RULE = Thing(
     ],
 )
 
+# The rule above, during an event.
+EVENT = Thing(
+    "let an event override a rule",
+    3,
+    [
+        Edit(
+            f"{CORE}/room/settings.rs",
+            "counts(0..=Self::MAX_LINE_CAPACITY),\n            is_for_events: false",
+            "counts(0..=Self::MAX_LINE_CAPACITY),\n            is_for_events: true",
+        ),
+        before(
+            f"{CORE}/room/event/event.rs",
+            "    /// Overrides the queueing method.",
+            """    /// Overrides the number of places in the line that newcomers do not get.
+    #[must_use]
+    pub fn with_line_reserve(self, places: u32) -> Self {
+        self.overridden("line_reserve", SettingValue::Count(places))
+    }
+
+""",
+        ),
+        after(
+            f"{KIT}/conformance/schedule.rs",
+            "    renewal: Option<SessionRenewal>,\n",
+            "    reserve: Option<u32>,\n",
+        ),
+        before(
+            f"{KIT}/conformance/schedule.rs",
+            "            method,\n",
+            "            reserve: Some(other.line_reserve()).filter(|_| rng.random_bool(0.2)),\n",
+        ),
+        before(
+            f"{KIT}/conformance/schedule.rs",
+            "        let waits = ",
+            "        rules = rules.with_line_reserve(self.reserve.unwrap_or(base.line_reserve()));\n",
+        ),
+        before(
+            f"{KIT}/conformance/schedule.rs",
+            "        if let Some(method) = self.method {",
+            """        if let Some(reserve) = self.reserve {
+            event = event.with_line_reserve(reserve);
+        }
+""",
+        ),
+    ],
+)
+
 # The capacity of the line, which the page shows with a sentence of its own.
 FIELD = Thing(
     "add a fact to the page",
@@ -460,7 +507,7 @@ FORMAT = Thing(
     ],
 )
 
-THINGS = [RULE, FIELD, SENTENCE, ALGORITHM, FORMAT]
+THINGS = [RULE, EVENT, FIELD, SENTENCE, ALGORITHM, FORMAT]
 
 FOLDER = "crates/waiting-room-redis/tests/things"
 TESTS = [Test(name, f"{FOLDER}/{name}") for name in ["main.rs", "answers.rs", "limits.rs", "rule.rs"]]
