@@ -93,6 +93,9 @@ step "tests"
 # cores.
 RUST_TEST_THREADS="${RUST_TEST_THREADS:-6}" cargo test --workspace --all-features
 
+step "adding a rule, a field, a sentence, an algorithm and a format takes the files that the map says"
+scripts/add-a-thing.py
+
 step "languages: each built-in one has every sentence"
 scripts/untranslated.py
 

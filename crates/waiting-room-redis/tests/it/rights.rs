@@ -16,7 +16,7 @@ use waiting_room_core::{
 use waiting_room_redis::{GateShare, GateShareOptions, GateStoreFailure, RedisLimits, RedisStore};
 
 use crate::{
-    limits::support::{ALL, ask, charge, policy},
+    limits::support::{all, ask, charge, policy},
     support::{admitted, connection, on_each, open, patient, queued, start},
 };
 
@@ -43,7 +43,7 @@ async fn the_rights_in_the_manual_are_enough() {
         admitted(&drawn, 3).await;
         takes_part_in_a_draw(&drawn, &clock).await;
         let limits = RedisLimits::connect(connect.clone(), "api", patient()).await.unwrap();
-        for algorithm in ALL {
+        for algorithm in all() {
             let ask = ask(&policy(algorithm, Quota::per_hour(10)), "ann", 2);
             let charged = charge(&limits, &ask).await.charge.unwrap();
             limits.settle(&ask, &charged, 1).unwrap();
