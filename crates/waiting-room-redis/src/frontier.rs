@@ -90,7 +90,7 @@ impl Frontier {
         // The node derives the jitter in the same way as the server, so the interval has the same
         // jitter whether the node or the server answers.
         let jitter = ticket.id.draw(ticket.last_check_in.as_nanos());
-        let interval = rules.check_in_interval(ahead, self.per_second, jitter);
+        let interval = rules.timing().check_in_interval(ahead, self.per_second, jitter);
         let mut ticket = *ticket;
         ticket.last_check_in = now;
         ticket.next_check_in = now + interval;

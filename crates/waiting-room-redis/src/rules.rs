@@ -27,14 +27,14 @@ const UNREAD: [&str; 3] = ["longest_session_duration", "recovery", "session_dura
 /// current rules are shorter.
 fn fields(rules: &RoomRules, lifetime: Duration, slots_of: SlotsOf) -> Vec<(String, String)> {
     // A hold of zero means that the room does not pause, so `lifetime` must not raise the hold.
-    let hold = match rules.recovery_pause() {
+    let hold = match rules.timing().recovery_pause() {
         Duration::ZERO => Duration::ZERO,
         hold => hold.max(lifetime),
     };
     let mut fields = vec![
         ("hold_us".to_owned(), micros(hold)),
-        ("lifetime_us".to_owned(), micros(rules.pass_lifetime())),
-        ("rate".to_owned(), format!("{:?}", rules.configured_rate())),
+        ("lifetime_us".to_owned(), micros(rules.timing().pass_lifetime())),
+        ("rate".to_owned(), format!("{:?}", rules.timing().configured_rate())),
     ];
     for setting in RoomRules::SETTINGS.iter().filter(|setting| !UNREAD.contains(&setting.name())) {
         let name = setting.name();

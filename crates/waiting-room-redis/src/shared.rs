@@ -257,7 +257,7 @@ impl Shared {
         draw: ReplyFields,
     ) -> Result<(), StoreError> {
         let known = KnownPlan::read(version, rules, schedule, draw, self.clock.now())?;
-        self.learn_lifetime(known.plan().rules().longest_pass_lifetime());
+        self.learn_lifetime(known.plan().rules().timing().longest_pass_lifetime());
         self.learn_lifetime(longest_lifetime(known.plan().schedule()));
         self.known.store(Arc::new(known));
         Ok(())

@@ -336,7 +336,7 @@ fn resumed(
     let mut ticket = Ticket::new(id, arrived, head.now, next);
     if let Some(shown) = shown.filter(|_| !is_new) {
         // A ticket that has lapsed has no head start, although its place may still be kept.
-        if !rules.has_lapsed(shown, head.now) {
+        if !rules.timing().has_lapsed(shown, head.now) {
             ticket.head_start = shown.head_start;
             ticket.first_seen = arrived + shown.head_start.duration();
         }

@@ -69,7 +69,7 @@ impl Desk {
         if pass.expires_at <= now {
             return None;
         }
-        let is_due = self.rules.is_renewal_due(&pass, now);
+        let is_due = self.rules.timing().is_renewal_due(&pass, now);
         if !is_due && pass.last_check_in >= self.remembers_since {
             return Some(pass);
         }
@@ -112,7 +112,7 @@ impl Door for Desk {
             .and_then(|room| room.with_schedule(self.schedule.clone()))
             .expect("the same rules and events were valid for the room before");
         self.room.recover(now);
-        now + self.rules.recovery_pause()
+        now + self.rules.timing().recovery_pause()
     }
 
     fn reveal(&self) -> Option<Reveal> {

@@ -184,7 +184,7 @@ impl Tuner {
                 && snapshot.active < snapshot.total_active_users,
             active: snapshot.active,
             slots: snapshot.total_active_users,
-            session: rules.pass_lifetime(),
+            session: rules.timing().pass_lifetime(),
         };
         let (rate, cause) = match self.controller.decide(observation, now) {
             RateStep::Keep(why) => (rate, why),

@@ -85,7 +85,7 @@ impl RoomOptions {
             let expected = "keys as well: with a random key, no other node knows the same person";
             return contradicts("identity", "a closure", expected);
         }
-        if self.keys.is_none() && !rules.recovery_pause().is_zero() {
+        if self.keys.is_none() && !rules.timing().recovery_pause().is_zero() {
             let expected = "keys as well: with a random key, no earlier pass is valid";
             return contradicts("recovery", "pause", expected);
         }

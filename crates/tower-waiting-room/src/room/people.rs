@@ -170,7 +170,8 @@ fn validate_grace(grace: Duration, rules: &RoomRules) -> Result<(), ConfigError>
         let longest = rules.session_duration();
         return is(ConfigErrorKind::TooLarge, format!("at most session_duration, {longest:?}"));
     }
-    let longest = rules.tickets_void_after().saturating_sub(rules.pass_lifetime());
+    let longest =
+        rules.timing().tickets_void_after().saturating_sub(rules.timing().pass_lifetime());
     if grace > longest {
         let retention = rules.place_retention();
         let expected = format!(

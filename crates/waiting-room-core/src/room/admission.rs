@@ -57,7 +57,7 @@ impl Room {
     pub fn recover(&mut self, now: Timestamp) {
         self.recovered_at = now;
         if self.rules.recovery == Recovery::Pause {
-            self.hold_until = now + self.rules.recovery_pause().max(self.longest_lifetime);
+            self.hold_until = now + self.rules.timing().recovery_pause().max(self.longest_lifetime);
         }
     }
 

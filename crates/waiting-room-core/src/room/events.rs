@@ -268,7 +268,7 @@ impl Room {
     fn prepare_draw(&mut self, event: &Event, now: Timestamp) {
         let Some(commitment) = event.shuffle_at_start() else { return };
         let Some(lottery) = self.course.schedule.lottery(event).cloned() else { return };
-        let settles_after = self.rules.settles_after();
+        let settles_after = self.rules.timing().settles_after();
         // A room that began in the middle of a prequeue may have had a predecessor, which has
         // assigned numbers.
         let numbered_from = if self.recovered_at > event.begins_at() {
@@ -299,7 +299,7 @@ impl Room {
         if is_random(&self.rules) && !is_random(&rules) {
             self.line.forget_lots();
         }
-        self.longest_lifetime = self.longest_lifetime.max(rules.longest_pass_lifetime());
+        self.longest_lifetime = self.longest_lifetime.max(rules.timing().longest_pass_lifetime());
         self.rules = rules;
         self.course.revision += 1;
     }

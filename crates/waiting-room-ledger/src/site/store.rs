@@ -114,7 +114,7 @@ impl SiteStore {
         D: Dial,
     {
         let site = site.validate()?;
-        check_session(&site.rules, rules.longest_pass_lifetime())?;
+        check_session(&site.rules, rules.timing().longest_pass_lifetime())?;
         let room = RedisStore::connect(open, rules, options.of_site()).await?;
         Self::start(room, site)
     }
@@ -136,7 +136,7 @@ impl SiteStore {
         D: Dial,
     {
         let site = site.validate()?;
-        check_session(&site.rules, rules.longest_pass_lifetime())?;
+        check_session(&site.rules, rules.timing().longest_pass_lifetime())?;
         let room = RedisStore::with_connection(connection, rules, options.of_site()).await?;
         Self::start(room, site)
     }
@@ -238,7 +238,7 @@ impl SiteStore {
 /// the oldest, and gets the slots of all sites then.
 fn front(rules: &RoomRules, within: Duration) -> u32 {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
-    let by_rate = (rules.configured_rate() * within.as_secs_f64()) as u32;
+    let by_rate = (rules.timing().configured_rate() * within.as_secs_f64()) as u32;
     by_rate.max(FRONT)
 }
 
@@ -247,9 +247,9 @@ const FRONT: u32 = 16;
 
 /// The longest lifetime of a pass of a room, under its own rules and those of its events.
 fn longest_pass(room: &RedisStore) -> Duration {
-    let own = room.rules().longest_pass_lifetime();
+    let own = room.rules().timing().longest_pass_lifetime();
     let Some(plan) = room.plan() else { return own };
-    let own = own.max(plan.rules().longest_pass_lifetime());
+    let own = own.max(plan.rules().timing().longest_pass_lifetime());
     own.max(longest_of(plan.schedule()))
 }
 
@@ -357,7 +357,7 @@ impl Store for SiteStore {
         let seen = Arc::clone(&refused);
         let checked = move |old: RoomRules| {
             let new = change(old.clone());
-            match check_session(&rules, new.longest_pass_lifetime()) {
+            match check_session(&rules, new.timing().longest_pass_lifetime()) {
                 Ok(()) => new,
                 Err(error) => {
                     // The first error is as good as any other.

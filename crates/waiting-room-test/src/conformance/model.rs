@@ -89,7 +89,7 @@ impl Model {
     pub(crate) fn new(settings: RoomRules, now: Timestamp) -> Self {
         let hold_until = match settings.recovery() {
             Recovery::AdmitAtOnce => Timestamp::ZERO,
-            Recovery::Pause => now + settings.pass_lifetime().max(Self::MINUTE),
+            Recovery::Pause => now + settings.timing().pass_lifetime().max(Self::MINUTE),
         };
         Self {
             base: settings.clone(),
@@ -228,7 +228,8 @@ impl Model {
     pub(crate) fn leave(&mut self, id: VisitorId, now: Timestamp) {
         self.sweep(now);
         self.give_up(|place| place.id == id);
-        let longest = self.settings.pass_lifetime().max(3 * self.settings.place_retention());
+        let longest =
+            self.settings.timing().pass_lifetime().max(3 * self.settings.place_retention());
         let session = self.sessions.iter().find(|session| session.id == id);
         let forget_at = session.map_or(now, |session| session.expires_at).max(now + longest);
         self.sessions.retain(|session| session.id != id);

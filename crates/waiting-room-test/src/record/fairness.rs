@@ -70,7 +70,10 @@ pub(super) fn first_queued_early<'a>(
 ) -> Option<QueuedEarly<'a>> {
     let waits: Vec<_> = visits.iter().flat_map(WaitStreak::all).collect();
     let room = Evidence {
-        active: visits.iter().flat_map(|visit| held(visit, rules.pass_lifetime())).collect(),
+        active: visits
+            .iter()
+            .flat_map(|visit| held(visit, rules.timing().pass_lifetime()))
+            .collect(),
         new: waits.iter().flat_map(admissions).map(|answer| span(answer, MINUTE)).collect(),
         waits: &waits,
         rules,

@@ -92,7 +92,7 @@ impl RoomStage {
         let now = self.clock.now();
         let rules = self.store.rules();
         let is_known = pass.last_check_in >= self.store.remembers_since()
-            && now < pass.last_check_in + rules.tickets_void_after();
+            && now < pass.last_check_in + rules.timing().tickets_void_after();
         // The session of a visitor that has logged in since then belongs to no person.
         let is_of_person = Identities::is_person(pass.id) || self.identity_of(head).is_none();
         let is_in_time = now < pass.expires_at + grace;

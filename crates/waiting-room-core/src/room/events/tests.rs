@@ -407,9 +407,9 @@ proptest! {
             .with_place_retention((refresh * 2).max(Duration::from_secs(5)))
             .validate()
             .unwrap();
-        let interval = rules.interval_before_start(Duration::from_millis(until), crowd, jitter);
+        let interval = rules.timing().interval_before_start(Duration::from_millis(until), crowd, jitter);
         prop_assert!(interval >= Duration::from_secs(1));
-        prop_assert!(interval <= (refresh * 7 / 5).max(rules.longest_check_in_interval(jitter)));
+        prop_assert!(interval <= (refresh * 7 / 5).max(rules.timing().longest_check_in_interval(jitter)));
         prop_assert!(interval < rules.place_retention());
     }
 }

@@ -104,23 +104,29 @@ fn each_wrong_rule_is_refused_by_name_and_value() {
 #[test]
 fn a_sliding_pass_outlives_the_session_by_the_renewal_age() {
     let rules = rules().with_session_duration(Duration::from_secs(80));
-    assert_eq!(rules.renew_after(), Duration::from_secs(10));
-    assert_eq!(rules.pass_lifetime(), Duration::from_secs(90));
+    assert_eq!(rules.timing().renew_after(), Duration::from_secs(10));
+    assert_eq!(rules.timing().pass_lifetime(), Duration::from_secs(90));
     let id = VisitorId::new(1);
     let start = Timestamp::ZERO;
     let pass = Pass::new(id, 0, start, start, Timestamp::from_secs(90));
-    assert!(!rules.is_renewal_due(&pass, Timestamp::from_millis(9_999)));
-    assert!(rules.is_renewal_due(&pass, Timestamp::from_secs(10)));
+    assert!(!rules.timing().is_renewal_due(&pass, Timestamp::from_millis(9_999)));
+    assert!(rules.timing().is_renewal_due(&pass, Timestamp::from_secs(10)));
     let longer = rules.clone().with_session_duration(Duration::from_secs(7_200));
-    assert!(longer.is_renewal_due(&pass, Timestamp::from_secs(10)), "due by the pass's lifetime");
+    assert!(
+        longer.timing().is_renewal_due(&pass, Timestamp::from_secs(10)),
+        "due by the pass's lifetime"
+    );
     let under_way = Duration::from_millis(250);
-    assert!(!rules.may_lapse_first(&pass, Timestamp::from_millis(89_750), under_way));
-    assert!(rules.may_lapse_first(&pass, Timestamp::from_millis(89_751), under_way));
+    assert!(!rules.timing().may_lapse_first(&pass, Timestamp::from_millis(89_750), under_way));
+    assert!(rules.timing().may_lapse_first(&pass, Timestamp::from_millis(89_751), under_way));
     // A visitor that was away for less than a session is let through, however slow the store is.
-    assert!(!rules.may_lapse_first(&pass, Timestamp::from_secs(80), Duration::MAX));
+    assert!(!rules.timing().may_lapse_first(&pass, Timestamp::from_secs(80), Duration::MAX));
     let fixed = rules.with_session_renewal(SessionRenewal::Fixed);
-    assert!(!fixed.may_lapse_first(&pass, Timestamp::from_secs(90), under_way));
-    assert_eq!(fixed.pass_lifetime(), Duration::from_secs(80));
-    assert!(!fixed.is_renewal_due(&pass, Timestamp::from_millis(9_999)));
-    assert!(fixed.is_renewal_due(&pass, Timestamp::from_secs(10)), "the session may have ended");
+    assert!(!fixed.timing().may_lapse_first(&pass, Timestamp::from_secs(90), under_way));
+    assert_eq!(fixed.timing().pass_lifetime(), Duration::from_secs(80));
+    assert!(!fixed.timing().is_renewal_due(&pass, Timestamp::from_millis(9_999)));
+    assert!(
+        fixed.timing().is_renewal_due(&pass, Timestamp::from_secs(10)),
+        "the session may have ended"
+    );
 }

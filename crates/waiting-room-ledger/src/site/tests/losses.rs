@@ -272,8 +272,9 @@ async fn without_a_lease_no_visitor_enters_and_no_session_is_extended() {
         let refused = site.renewed(pass).await;
         assert_eq!(refused.expires_at, pass.expires_at, "it is not prolonged");
         // Its node asks again after a ninth of the 80 s that are left.
-        let is_due_at =
-            |secs| site.room.rules().is_renewal_due(&refused, BEGIN + Duration::from_secs(secs));
+        let is_due_at = |secs| {
+            site.room.rules().timing().is_renewal_due(&refused, BEGIN + Duration::from_secs(secs))
+        };
         assert_eq!([30 + 8, 30 + 9].map(is_due_at), [false, true]);
         assert_eq!(site.say().await.slots.lease_end, BEGIN + LEASE);
 

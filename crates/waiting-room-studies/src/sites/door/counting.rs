@@ -89,6 +89,7 @@ impl CountingDoor {
         let rate = RoomRules::new("shop", limits.total_active_users)
             .with_session_duration(Duration::from_secs(limits.session.into()))
             .with_new_users_per_minute(limits.new_users_per_minute)
+            .timing()
             .configured_rate();
         let length = scenario.length_ms();
         let site = |(number, nodes): (u16, &u16)| Site {

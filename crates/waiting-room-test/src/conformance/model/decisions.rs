@@ -66,7 +66,7 @@ impl Model {
         reason: Reason,
         now: Timestamp,
     ) -> Verdict {
-        let expires_at = now + self.settings.pass_lifetime();
+        let expires_at = now + self.settings.timing().pass_lifetime();
         let pass = Pass::new(id, bucket, now, now, expires_at);
         self.remove_places(|place| place.id == id);
         self.admissions.push(now);
@@ -155,7 +155,7 @@ impl Model {
         let mut pass = pass;
         pass.last_check_in = now;
         if self.settings.session_renewal() == SessionRenewal::Sliding {
-            pass.expires_at = pass.expires_at.max(now + self.settings.pass_lifetime());
+            pass.expires_at = pass.expires_at.max(now + self.settings.timing().pass_lifetime());
         }
         pass
     }

@@ -39,7 +39,7 @@ fn queue_as(room: &mut Room, id: VisitorId, now: Timestamp) -> Ticket {
 
 /// Reissues a ticket at `now`, like a node that cannot reach its store.
 fn reissued(ticket: Ticket, now: Timestamp) -> Ticket {
-    assert!(rules(1).may_reissue(&ticket, now), "a node would not reissue the ticket");
+    assert!(rules(1).timing().may_reissue(&ticket, now), "a node would not reissue the ticket");
     Ticket { last_check_in: now, ..ticket }
 }
 
@@ -93,7 +93,7 @@ fn a_used_up_ticket_stays_void_however_often_a_copy_is_reissued() {
         }
         // A node reissues the copy for as long as this is permitted.
         for secs in (5..2_000).step_by(5) {
-            if rules(1).may_reissue(&copy, at(secs)) {
+            if rules(1).timing().may_reissue(&copy, at(secs)) {
                 copy = reissued(copy, at(secs));
             }
         }
@@ -242,7 +242,7 @@ fn requests(room: &Room, newcomers: u128, second: impl Fn(u64) -> Duration) -> u
         let arrives = step * u32::try_from(who).unwrap();
         let jitter = id(who).draw(0);
         let rest = Duration::from_secs(60).saturating_sub(arrives + second(jitter));
-        let interval = room.rules().longest_check_in_interval(jitter);
+        let interval = room.rules().timing().longest_check_in_interval(jitter);
         let second_touches = u64::from(!rest.is_zero());
         sum + 1 + second_touches + rest.as_secs() / interval.as_secs()
     })
@@ -253,11 +253,15 @@ fn early_second_touches_of_a_rush_do_not_double_the_requests_of_the_line() {
     let room = room(rules(1));
     let newcomers = 100_000;
     let per_second = newcomers as f64 / 60.0;
-    let early =
-        requests(&room, newcomers, |jitter| room.rules().second_touch_after(per_second, jitter));
-    let late = requests(&room, newcomers, |jitter| room.rules().longest_check_in_interval(jitter));
+    let early = requests(&room, newcomers, |jitter| {
+        room.rules().timing().second_touch_after(per_second, jitter)
+    });
+    let late = requests(&room, newcomers, |jitter| {
+        room.rules().timing().longest_check_in_interval(jitter)
+    });
     assert!(early < late * 2, "{early} requests with early touches, {late} without");
-    let after = |per_second, jitter| room.rules().second_touch_after(per_second, jitter).as_secs();
+    let after =
+        |per_second, jitter| room.rules().timing().second_touch_after(per_second, jitter).as_secs();
     assert_eq!([0, 300].map(|jitter| after(1_000.0, jitter)), [1, 2]);
     assert_eq!([0, 300].map(|jitter| after(5_000.0, jitter)), [5, 10]);
     assert_eq!([0, 300].map(|jitter| after(1e9, jitter)), [13, 26]);
