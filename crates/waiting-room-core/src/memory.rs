@@ -150,7 +150,7 @@ impl MemoryStore {
         let next = RoomCopy {
             rules: Arc::new(plan.rules_at(now)),
             plan: Some(Arc::clone(plan)),
-            until: plan.schedule().next_change(now),
+            until: plan.next_change(now),
             revision: copy.revision,
         };
         // An operation may have stored a newer copy in the meantime, which is kept.

@@ -41,7 +41,7 @@ use crate::{
     known::{DrawQuestion, KnownPlan, ShownEntrant},
     nodes::Nodes,
     options::RedisStoreOptions,
-    phases::{encode_plan, longest_lifetime, schedule_json},
+    phases::{encode_plan, schedule_json},
     reply::{Head, ReplyFields},
     rules::{SlotsOf, rules_json},
     scripts::Scripts,
@@ -202,11 +202,12 @@ impl Shared {
             // If the room exists and has other events, the node learns them first.
             (Opens::Start, Some(given)) if known.version == 0 => ("start 0".to_owned(), own(given)),
             (Opens::Start, given) => {
-                let mut schedule = known.plan().schedule().clone();
-                if let Some(given) = given {
-                    schedule.follow_release(given.clone(), self.clock.now())?;
-                }
-                (format!("start {}", known.version), own(&schedule).validate()?)
+                let plan = own(&known.plan().schedule);
+                let plan = match given {
+                    Some(given) => plan.follow_release(given, self.clock.now())?,
+                    None => plan.validate()?,
+                };
+                (format!("start {}", known.version), plan)
             }
         };
         let told = clock::micros(self.clock.told()).to_string().into_bytes();
@@ -257,8 +258,7 @@ impl Shared {
         draw: ReplyFields,
     ) -> Result<(), StoreError> {
         let known = KnownPlan::read(version, rules, schedule, draw, self.clock.now())?;
-        self.learn_lifetime(known.plan().rules().timing().longest_pass_lifetime());
-        self.learn_lifetime(longest_lifetime(known.plan().schedule()));
+        self.learn_lifetime(known.plan().longest_pass_lifetime());
         self.known.store(Arc::new(known));
         Ok(())
     }
@@ -349,7 +349,7 @@ impl Shared {
         let now = self.clock.now();
         let known = self.known();
         // The frontier was drawn under the rules of its time.
-        let change = known.plan().schedule().next_change(frontier.at);
+        let change = known.plan().next_change(frontier.at);
         if change.is_some_and(|change| change <= now) {
             return None;
         }

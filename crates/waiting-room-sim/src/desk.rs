@@ -116,7 +116,7 @@ impl Door for Desk {
     }
 
     fn reveal(&self) -> Option<Reveal> {
-        self.room.plan()?.reveal().cloned()
+        self.room.plan()?.reveal
     }
 }
 

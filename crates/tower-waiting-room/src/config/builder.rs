@@ -5,10 +5,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::Response;
 use waiting_room_core::{
-    ConfigError, Room, RoomRules, Timestamp,
+    ConfigError, RoomRules, Timestamp,
     error::ConfigErrorKind,
     rate::RateStore,
-    room::event::{Event, Schedule},
+    room::event::{Event, RoomPlan, Schedule},
 };
 
 use super::{
@@ -361,10 +361,8 @@ fn scheduled(
         with_seed(schedule, rules.name(), &event, seed)
     })?;
     // At the earliest time, no event has begun, so no change contradicts an event that has.
-    let mut schedule = known.clone();
-    schedule.follow(given, Timestamp::ZERO)?;
-    Room::new(rules.clone())?.with_schedule(schedule.clone())?;
-    Ok(schedule)
+    let plan = RoomPlan::new(rules.clone(), known.clone());
+    Ok(plan.follow(given, Timestamp::ZERO)?.schedule)
 }
 
 #[cfg(feature = "room")]

@@ -69,7 +69,7 @@ impl WaitingRoomConfigBuilder {
         }
         let plan = store.plan();
         let has = |event: &Event| {
-            plan.as_ref().is_some_and(|plan| plan.schedule().event(event.name()).is_some())
+            plan.as_ref().is_some_and(|plan| plan.schedule.event(event.name()).is_some())
         };
         if let Some(missing) = self.events.iter().find(|event| !has(event)) {
             let given = format!("a list with {:?}", missing.name());

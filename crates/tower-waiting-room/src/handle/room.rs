@@ -68,7 +68,7 @@ impl RoomHandle {
     /// events.
     #[must_use]
     pub fn schedule(&self) -> Schedule {
-        self.room.store.plan().map(|plan| plan.schedule().clone()).unwrap_or_default()
+        self.room.store.plan().map(|plan| plan.schedule.clone()).unwrap_or_default()
     }
 
     /// Replaces the events of the room. Events are the same if they have the same name.
@@ -97,7 +97,7 @@ impl RoomHandle {
     /// Returns what is published about the latest draw, or `None` before the first draw.
     #[must_use]
     pub fn reveal(&self) -> Option<Reveal> {
-        self.room.store.plan().and_then(|plan| plan.reveal().cloned())
+        self.room.store.plan().and_then(|plan| plan.reveal.clone())
     }
 
     /// Changes the maximum number of active visitors, and the maximum number of visitors who are

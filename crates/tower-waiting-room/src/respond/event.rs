@@ -96,7 +96,7 @@ impl EventFacts {
 /// Returns the number of entrants and the seed, if the draw of this event has taken place.
 #[cfg(feature = "room")]
 fn revealed(plan: &RoomPlan, event: &Event) -> Option<(u32, String)> {
-    let reveal = plan.reveal().filter(|reveal| reveal.event() == event.name())?;
+    let reveal = plan.reveal.as_ref().filter(|reveal| reveal.event() == event.name())?;
     let is_same = event.shuffle_at_start() == Some(reveal.commitment());
     is_same.then(|| (reveal.entrants(), reveal.seed()))
 }

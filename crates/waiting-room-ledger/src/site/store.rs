@@ -248,15 +248,7 @@ const FRONT: u32 = 16;
 /// The longest lifetime of a pass of a room, under its own rules and those of its events.
 fn longest_pass(room: &RedisStore) -> Duration {
     let own = room.rules().timing().longest_pass_lifetime();
-    let Some(plan) = room.plan() else { return own };
-    let own = own.max(plan.rules().timing().longest_pass_lifetime());
-    own.max(longest_of(plan.schedule()))
-}
-
-/// The longest lifetime of a pass that an event issues.
-fn longest_of(schedule: &Schedule) -> Duration {
-    let longest = schedule.longest_session_duration().unwrap_or_default();
-    longest + longest / 8
+    room.plan().map_or(own, |plan| own.max(plan.longest_pass_lifetime()))
 }
 
 impl Store for SiteStore {
@@ -371,8 +363,9 @@ impl Store for SiteStore {
     }
 
     async fn schedule(&self, schedule: Schedule) -> Result<(), StoreError> {
-        check_session(&self.rules, longest_of(&schedule))?;
-        self.room.schedule(schedule).await
+        let plan = RoomPlan::new(RoomRules::clone(&self.rules()), schedule);
+        check_session(&self.rules, plan.longest_pass_lifetime())?;
+        self.room.schedule(plan.schedule).await
     }
 }
 

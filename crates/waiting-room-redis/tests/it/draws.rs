@@ -17,7 +17,7 @@ use crate::{
 
 /// Returns the places that were drawn for these visitors.
 fn places(store: &RedisStore, crowd: &[(Visitor, u32)]) -> Vec<u32> {
-    let reveal = store.plan().unwrap().reveal().unwrap().clone();
+    let reveal = store.plan().unwrap().reveal.clone().unwrap();
     let commitment = shuffled().events()[0].shuffle_at_start().unwrap();
     let shuffle = reveal.verify(&commitment).unwrap();
     crowd.iter().map(|(_, number)| shuffle.place_of(*number).unwrap()).collect()

@@ -151,7 +151,7 @@ async fn both_nodes_admit_entrants_in_an_order_that_anyone_can_recompute() {
         let commitment = shuffled().events()[0].shuffle_at_start().unwrap();
         for store in &stores {
             store.snapshot().await.unwrap();
-            let reveal = store.plan().unwrap().reveal().unwrap().clone();
+            let reveal = store.plan().unwrap().reveal.clone().unwrap();
             let shuffle = reveal.verify(&commitment).unwrap();
             assert_eq!(shuffle.entrants(), 30);
             for (visitor, number) in crowd.iter().zip(&numbers) {
@@ -258,7 +258,7 @@ async fn a_room_lost_in_a_prequeue_reopens_with_its_events_and_numbers() {
             }
         }
         assert_eq!(places(&crowd), before);
-        assert_eq!(stores[0].plan().unwrap().reveal().unwrap().entrants(), 13);
+        assert_eq!(stores[0].plan().unwrap().reveal.as_ref().unwrap().entrants(), 13);
     })
     .await;
 }
@@ -274,7 +274,7 @@ async fn events_change_on_one_node_and_started_ones_are_fixed_on_all() {
         here.schedule(shuffled()).await.unwrap();
         // A change on the other node, which may not have heard of the events, keeps them.
         there.configure(|rules| rules.with_total_active_users(7)).await.unwrap();
-        assert_eq!(there.plan().unwrap().schedule().events(), shuffled().events());
+        assert_eq!(there.plan().unwrap().schedule.events(), shuffled().events());
         clock.advance(Duration::from_secs(150));
         let message = |error: StoreError| {
             assert_eq!(error.kind(), StoreErrorKind::Rules);
@@ -289,8 +289,8 @@ async fn events_change_on_one_node_and_started_ones_are_fixed_on_all() {
         assert_eq!(in_force.mode(), RoomMode::QueueAll);
         // A node that is started again, as an older release that knows no events, keeps them.
         let again = node_by(clock.clone(), &server, rules(8)).await;
-        assert_eq!(again.plan().unwrap().schedule().events(), shuffled().events());
-        assert_eq!(again.plan().unwrap().rules().total_active_users(), 8);
+        assert_eq!(again.plan().unwrap().schedule.events(), shuffled().events());
+        assert_eq!(again.plan().unwrap().rules.total_active_users(), 8);
         again.schedule(Schedule::default()).await.unwrap();
         assert_eq!(again.plan(), None);
         let verdict = there.enter(VisitorId::new(1)).await.unwrap();

@@ -81,15 +81,15 @@ async fn a_node_that_starts_with_other_events_does_not_change_started_ones() {
             for store in &stores {
                 store.snapshot().await.unwrap();
                 let plan = store.plan().unwrap();
-                assert_eq!(plan.schedule().events(), shuffled().events(), "{engine}");
-                assert_eq!(plan.rules(), &rules(5));
+                assert_eq!(plan.schedule.events(), shuffled().events(), "{engine}");
+                assert_eq!(plan.rules, rules(5));
             }
         }
         // The room has gone on, with the same draw.
         for visitor in &mut crowd {
             visitor.ask(&stores[0]).await;
         }
-        let reveal = stores[0].plan().unwrap().reveal().unwrap().clone();
+        let reveal = stores[0].plan().unwrap().reveal.clone().unwrap();
         assert_eq!(reveal.entrants(), 12);
         let commitment = shuffled().events()[0].shuffle_at_start().unwrap();
         assert!(reveal.verify(&commitment).is_ok());
@@ -112,11 +112,11 @@ async fn nodes_that_start_with_different_events_keep_the_running_event() {
         for schedule in [longer.clone(), shuffled(), Schedule::default(), only_encore, longer] {
             let store = join(&server, &clock, schedule.clone()).await.unwrap();
             let plan = store.plan().unwrap();
-            let names: Vec<_> = plan.schedule().events().iter().map(Event::name).collect();
+            let names: Vec<_> = plan.schedule.events().iter().map(Event::name).collect();
             let is_given = schedule.event("encore").is_some();
             let expected: &[&str] = if is_given { &["doors", "encore"] } else { &["doors"] };
             assert_eq!(names, expected, "{engine}");
-            assert_eq!(plan.schedule().event("doors"), shuffled().event("doors"));
+            assert_eq!(plan.schedule.event("doors"), shuffled().event("doors"));
             let verdict = store.enter(VisitorId::new(77)).await.unwrap();
             assert_eq!(*verdict.reason(), Reason::Prequeue, "{engine}");
         }
@@ -132,7 +132,7 @@ async fn nodes_that_start_with_different_events_keep_the_running_event() {
         clock.advance_to(at(901));
         let again = Event::new("doors", at(4_000), at(5_000));
         let store = join(&server, &clock, Schedule::new([again.clone()]).unwrap()).await.unwrap();
-        assert_eq!(store.plan().unwrap().schedule().events(), [again], "{engine}");
+        assert_eq!(store.plan().unwrap().schedule.events(), [again], "{engine}");
         let verdict = store.enter(VisitorId::new(78)).await.unwrap();
         assert!(matches!(verdict, Verdict::Wait { .. } | Verdict::Admit { .. }));
     })

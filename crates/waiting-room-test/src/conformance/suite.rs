@@ -223,10 +223,11 @@ impl<S: Store> SuiteRun<S> {
         let plan = self.store.plan();
         let events = self.model.events().events();
         let base = &self.settings;
-        let given = plan.as_ref().map(|plan| (plan.schedule().events(), plan.rules()));
+        let given = plan.as_ref().map(|plan| (plan.schedule.events(), &plan.rules));
         self.same(command, &(!events.is_empty()).then_some((events, base)), &given)?;
         let Some(plan) = plan else { return Ok(()) };
-        let given = plan.reveal().map(|reveal| (reveal.event().to_owned(), reveal.entrants()));
+        let given =
+            plan.reveal.as_ref().map(|reveal| (reveal.event().to_owned(), reveal.entrants()));
         self.same(command, &self.model.drawn(), &given)
     }
 
@@ -261,10 +262,8 @@ impl<S: Store> SuiteRun<S> {
     /// Returns the schedule after a change, or `None` if the change has to be refused.
     fn changed(&mut self, next: Schedule) -> Option<Schedule> {
         self.model.sweep(self.now);
-        let mut schedule = self.model.events().clone();
-        schedule.follow(next, self.now).ok()?;
-        RoomPlan::new(self.settings.clone(), schedule.clone()).validate().ok()?;
-        Some(schedule)
+        let plan = RoomPlan::new(self.settings.clone(), self.model.events().clone());
+        Some(plan.follow(next, self.now).ok()?.schedule)
     }
 
     /// Compares the reply to a visitor who stays. A store that does not implement `stay` checks the

@@ -25,7 +25,6 @@ use crate::{
 ///
 /// let Phase::Prequeue { starts_in, .. } = schedule.phase_at(at(3_000)) else { panic!() };
 /// assert_eq!(starts_in, Duration::from_secs(600));
-/// assert_eq!(schedule.next_change(at(3_000)), Some(at(3_600)));
 ///
 /// let base = RoomRules::new("shop", 200);
 /// assert_eq!(schedule.rules_at(at(4_000), &base).total_active_users(), 500);
@@ -108,7 +107,7 @@ impl Schedule {
     ///
     /// If the clock is set back, the schedule stands still until the clock has caught up. An event
     /// that has started therefore stays active, and an event that is over does not begin again.
-    pub fn advance(&mut self, now: Timestamp) -> Timestamp {
+    pub(crate) fn advance(&mut self, now: Timestamp) -> Timestamp {
         self.latest = self.latest.max(now);
         self.latest
     }
@@ -172,13 +171,12 @@ impl Schedule {
     }
 
     /// Replaces all events with those of another schedule, and adds its seeds to those that are
-    /// known. The same rules apply as for [`replace`](Self::replace).
-    ///
-    /// # Errors
-    ///
-    /// Returns an error under the same conditions as [`replace`](Self::replace). After an error, the
-    /// schedule is unchanged.
-    pub fn follow(&mut self, next: Self, now: Timestamp) -> Result<(), ConfigError> {
+    /// known. After an error, the schedule is unchanged.
+    pub(in crate::room) fn follow(
+        &mut self,
+        next: Self,
+        now: Timestamp,
+    ) -> Result<(), ConfigError> {
         let now = self.latest.max(now);
         for event in &next.events {
             match self.event(event.name()) {
@@ -192,19 +190,14 @@ impl Schedule {
         Ok(())
     }
 
-    /// Replaces the events with those with which a node of a shared room starts, for example a node
-    /// of another release. The seeds of the release are added to those that are known.
-    ///
-    /// A node that starts must not change what has begun for the visitors of all other nodes: the
-    /// rules of [`change`](Self::change) apply to an event that takes place, and such an event stays
-    /// if the release lacks it. All other events are those of the release. As in [`new`](Self::new),
-    /// they may already be running or over.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the release changes what is fixed about an event that takes place, or has
-    /// an event that overlaps with it. After an error, the schedule is unchanged.
-    pub fn follow_release(&mut self, release: Self, now: Timestamp) -> Result<(), ConfigError> {
+    /// Replaces the events with those of a release, see
+    /// [`RoomPlan::follow_release`](super::RoomPlan::follow_release). After an error, the schedule is
+    /// unchanged.
+    pub(super) fn follow_release(
+        &mut self,
+        release: &Self,
+        now: Timestamp,
+    ) -> Result<(), ConfigError> {
         let now = self.latest.max(now);
         let takes_place = |event: &&Event| event.begins_at() <= now && now < event.end();
         let mut events = release.events.clone();
@@ -216,7 +209,7 @@ impl Schedule {
         }
         let next = Self::new(events)?;
         #[cfg(feature = "lottery")]
-        let next = next.with_seeds_of(&release).with_seeds_of(self);
+        let next = next.with_seeds_of(release).with_seeds_of(self);
         *self = Self { latest: now, ..next };
         Ok(())
     }
@@ -233,7 +226,8 @@ impl Schedule {
         self.events.iter().find(|event| event.name() == name)
     }
 
-    /// Returns the phase at `at`, or at the [latest time](Self::advance) if `at` is earlier.
+    /// Returns the phase at `at`, or at the latest time that the schedule has been told if `at` is
+    /// earlier.
     #[must_use]
     pub fn phase_at(&self, at: Timestamp) -> Phase<'_> {
         let at = self.latest.max(at);
@@ -249,8 +243,8 @@ impl Schedule {
         }
     }
 
-    /// Returns the rules in force at `at`, or at the [latest time](Self::advance) if `at` is
-    /// earlier, for a room whose own rules are `base`.
+    /// Returns the rules in force at `at`, or at the latest time that the schedule has been told if
+    /// `at` is earlier, for a room whose own rules are `base`.
     ///
     /// During a prequeue, the mode is [`RoomMode::QueueAll`]. An operator's mode takes precedence
     /// over events: if the mode of `base` is not [`RoomMode::Auto`], it is kept.
@@ -271,8 +265,7 @@ impl Schedule {
 
     /// Returns the first time after `after` at which the phase changes, or `None` if it never
     /// changes again.
-    #[must_use]
-    pub fn next_change(&self, after: Timestamp) -> Option<Timestamp> {
+    pub(crate) fn next_change(&self, after: Timestamp) -> Option<Timestamp> {
         let after = self.latest.max(after);
         let event = self.events.iter().find(|event| after < event.end())?;
         [event.begins_at(), event.start(), event.end()].into_iter().find(|at| after < *at)
@@ -280,22 +273,17 @@ impl Schedule {
 
     /// Returns the longest session duration of the events that override it, or `None` if no event
     /// does.
-    ///
-    /// After a restart, passes of an event may outlive those of the room's own rules, see
-    /// [`RoomRules::with_longest_session_duration`].
-    #[must_use]
-    pub fn longest_session_duration(&self) -> Option<Duration> {
+    pub(super) fn longest_session_duration(&self) -> Option<Duration> {
         self.events.iter().filter_map(Event::session_duration).max()
     }
 
-    /// Checks whether the events and the room's own rules contradict each other. The caller checks
-    /// this whenever it changes either of them.
+    /// Checks whether the events and the room's own rules contradict each other.
     ///
     /// # Errors
     ///
     /// Returns an error for the first event whose prequeue or draw has no effect under the queueing
     /// method of the event, which may be inherited.
-    pub fn check_with(&self, base: &RoomRules) -> Result<(), ConfigError> {
+    pub(in crate::room) fn check_with(&self, base: &RoomRules) -> Result<(), ConfigError> {
         self.events.iter().try_for_each(|event| event.check_with(base))
     }
 
@@ -308,7 +296,7 @@ impl Schedule {
 
     /// Checks that no event has a draw, which needs the feature `lottery`.
     #[cfg(not(feature = "lottery"))]
-    pub(in crate::room) fn check_seeds(&self, _room: &str) -> Result<(), ConfigError> {
+    pub(super) fn check_seeds(&self, _room: &str) -> Result<(), ConfigError> {
         match self.events.iter().find_map(Event::shuffle_at_start) {
             None => Ok(()),
             Some(given) => Err(ConfigError::new(

@@ -42,8 +42,7 @@ impl Schedule {
     }
 
     /// Returns the draw of an event, if its seed is known.
-    #[must_use]
-    pub fn lottery(&self, event: &Event) -> Option<&Lottery> {
+    pub(in crate::room) fn lottery(&self, event: &Event) -> Option<&Lottery> {
         self.lotteries.iter().find(|lottery| lottery.event() == event.name())
     }
 
@@ -55,7 +54,7 @@ impl Schedule {
     }
 
     /// Checks that the seed of each draw is known, and that it is for the room of this name.
-    pub(in crate::room) fn check_seeds(&self, room: &str) -> Result<(), ConfigError> {
+    pub(super) fn check_seeds(&self, room: &str) -> Result<(), ConfigError> {
         for event in self.events() {
             let Some(commitment) = event.shuffle_at_start() else { continue };
             let Some(lottery) = self.lottery(event) else {

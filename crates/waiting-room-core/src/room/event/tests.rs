@@ -67,11 +67,11 @@ fn a_record_keeps_all_of_a_schedule_and_shows_no_seed() {
             .with_queueing_method(QueueingMethod::Random),
     ];
     let original = schedule(events).with_seed("shop", "doors", Seed::new([7; 32])).unwrap();
-    let record = original.to_record();
+    let record = ScheduleRecord::from(&original);
     assert_eq!(format!("{record:?}"), "ScheduleRecord { .. }");
-    assert_eq!(Schedule::from_record(record.clone(), "shop").unwrap(), original);
+    assert_eq!(record.clone().into_schedule("shop").unwrap(), original);
     // The seed is for another room, so it has another commitment.
-    assert!(Schedule::from_record(record, "club").is_err());
+    assert!(record.into_schedule("club").is_err());
 }
 
 #[test]

@@ -59,7 +59,7 @@ fn room(rules: RoomRules, schedule: Schedule) -> Room {
 }
 
 fn reveal(room: &Room) -> Reveal {
-    room.plan().unwrap().reveal().unwrap().clone()
+    room.plan().unwrap().reveal.unwrap()
 }
 
 /// A visitor, and the latest answer to it.
@@ -380,7 +380,7 @@ fn a_draw_favors_no_order_of_arrival_over_a_hundred_seeds() {
         let numbers: Vec<_> = numbers.collect();
         crowd.run(&mut room, at(1_603));
         let shuffle = reveal(&room)
-            .verify(&room.plan().unwrap().schedule().events()[0].shuffle_at_start().unwrap())
+            .verify(&room.plan().unwrap().schedule.events()[0].shuffle_at_start().unwrap())
             .unwrap();
         for (who, number) in numbers.into_iter().enumerate() {
             counts[who][shuffle.place_of(number).unwrap() as usize - 1] += 1;

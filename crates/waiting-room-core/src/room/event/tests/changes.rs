@@ -186,25 +186,25 @@ fn a_starting_node_changes_only_events_that_have_not_begun() {
     let moved = doors().with_prequeue_start(at(600));
     let before = schedule.clone();
     assert_refused(
-        schedule.follow_release(super::schedule([moved]), at(700)),
+        schedule.follow_release(&super::schedule([moved]), at(700)),
         Contradicts,
         "prequeue_start is 1970-01-01T00:10:00Z, expected 1970-01-01T00:08:20Z, \
          because event \"doors\" has begun",
     );
     assert_refused(
-        schedule.follow_release(super::schedule([plain("other", 1_900, 2_100)]), at(700)),
+        schedule.follow_release(&super::schedule([plain("other", 1_900, 2_100)]), at(700)),
         Contradicts,
         "start is 1970-01-01T00:31:40Z in event \"other\", \
          expected at or after the end of event \"doors\", 1970-01-01T00:33:20Z",
     );
     assert_eq!(schedule, before, "a refused release has no effect");
     // An event that has begun stays. Others are those of the release, even if they have begun.
-    schedule.follow_release(super::schedule([plain("past", 10, 90)]), at(700)).unwrap();
+    schedule.follow_release(&super::schedule([plain("past", 10, 90)]), at(700)).unwrap();
     let names: Vec<_> = schedule.events().iter().map(Event::name).collect();
     assert_eq!(names, ["past", "doors"]);
     assert_eq!(schedule.event("doors"), Some(&doors()));
     // What is over can be scheduled again.
     let again = doors().with_start(at(9_000)).with_end(at(9_500)).with_prequeue_start(at(8_000));
-    schedule.follow_release(super::schedule([again.clone()]), at(2_600)).unwrap();
+    schedule.follow_release(&super::schedule([again.clone()]), at(2_600)).unwrap();
     assert_eq!(schedule.events(), [again]);
 }
