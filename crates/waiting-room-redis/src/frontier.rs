@@ -78,7 +78,7 @@ impl Frontier {
         now: Timestamp,
         rules: &RoomRules,
     ) -> Option<Verdict> {
-        let is_kept = now < ticket.last_check_in + rules.place_retention();
+        let is_kept = now < ticket.last_check_in + rules.place_retention;
         let is_beyond = ticket.placed && is_kept && order > self.arrival;
         // Only the server can check whether a reissued ticket still has its place, and whether a
         // visitor that returns, or comes from another site, has a session.

@@ -86,7 +86,7 @@ impl KnownPlan {
     ) -> Result<Self, StoreError> {
         let rules = decode_rules(rules)?;
         let schedule = decode_schedule(schedule, &rules)?;
-        let draw = KnownDraw::read(rules.name(), draw)?.map(Arc::new);
+        let draw = KnownDraw::read(&rules.name, draw)?.map(Arc::new);
         let plan = RoomPlan::new(rules, schedule).validate()?;
         Ok(Self::with_draw(version, plan, draw, now))
     }
@@ -177,7 +177,7 @@ impl KnownPlan {
         let is_of =
             |commitment: waiting_room_core::room::event::Commitment| commitment.tag() == tag;
         let mut events = self.plan.schedule.events().iter();
-        let event = events.find(|event| event.shuffle_at_start().is_some_and(is_of))?;
+        let event = events.find(|event| event.shuffle_at_start.is_some_and(is_of))?;
         self.plan.lottery(event).cloned()
     }
 }

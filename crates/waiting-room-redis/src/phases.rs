@@ -95,12 +95,12 @@ pub(crate) fn decode_schedule(encoded: &[u8], rules: &RoomRules) -> Result<Sched
     }
     let record: ScheduleRecord = serde_json::from_slice(encoded)
         .map_err(|error| StoreError::new(StoreErrorKind::Rules).with_source(error))?;
-    Ok(record.into_schedule(rules.name())?)
+    Ok(record.into_schedule(&rules.name)?)
 }
 
 /// Returns the phases of a plan in the order of time.
 fn phases(plan: &RoomPlan, lifetime: Duration, slots_of: SlotsOf) -> Vec<EncodedPhase> {
-    let times = |event: &Event| [event.begins_at(), event.start(), event.end()];
+    let times = |event: &Event| [event.begins_at(), event.start, event.end];
     // A schedule never goes back behind the latest time that it has been told. These phases include
     // those that are over.
     let schedule = Schedule::new(plan.schedule.events().iter().cloned()).unwrap_or_default();
@@ -116,9 +116,9 @@ fn phases(plan: &RoomPlan, lifetime: Duration, slots_of: SlotsOf) -> Vec<Encoded
             EncodedPhase {
                 from_us: micros_after(at),
                 stage,
-                start_us: event.map_or(0, |event| micros_after(event.start())),
+                start_us: event.map_or(0, |event| micros_after(event.start)),
                 begins_us: event.map_or(0, |event| micros_after(event.begins_at())),
-                waits: stage == "prequeue" && plan.rules.mode() == RoomMode::Auto,
+                waits: stage == "prequeue" && plan.rules.mode == RoomMode::Auto,
                 draw: event.and_then(|event| draw(plan, event)),
                 rules: encode_fields(&schedule.rules_at(at, &plan.rules), lifetime, slots_of),
             }
@@ -128,9 +128,9 @@ fn phases(plan: &RoomPlan, lifetime: Duration, slots_of: SlotsOf) -> Vec<Encoded
 
 /// Returns what nodes need for the draw of an event. The seed of each draw of a valid plan is known.
 fn draw(plan: &RoomPlan, event: &Event) -> Option<EncodedDraw> {
-    let tag = event.shuffle_at_start()?.tag();
+    let tag = event.shuffle_at_start?.tag();
     let seed = plan.lottery(event)?.reveal(0, None).ok()?.seed();
-    Some(EncodedDraw { tag, event: event.name().to_owned(), seed })
+    Some(EncodedDraw { tag, event: event.name.clone(), seed })
 }
 
 /// Converts a time to microseconds, rounded up, so that no phase begins early.
@@ -154,8 +154,8 @@ mod tests {
     }
 
     fn plan(now: u64) -> RoomPlan {
-        let doors = Event::new("doors", at(1_000), at(2_000)).with_prequeue_start(at(500));
-        let encore = Event::new("encore", at(2_000), at(3_000)).with_limits(50, 5);
+        let doors = Event::new("doors", at(1_000), at(2_000)).prequeue_start(at(500));
+        let encore = Event::new("encore", at(2_000), at(3_000)).limits(50, 5);
         let mut schedule = Schedule::new([doors, encore])
             .unwrap()
             .with_seed("shop", "doors", Seed::new([7; 32]))

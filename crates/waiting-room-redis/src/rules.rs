@@ -109,8 +109,8 @@ mod tests {
     #[test]
     fn stored_rules_are_those_that_differ_from_the_default() {
         let rules = RoomRules::new("shop", 7)
-            .with_places_per_network(PlacesPerNetwork::Shadow(3))
-            .with_session_duration(Duration::from_millis(1_500));
+            .places_per_network(PlacesPerNetwork::Shadow(3))
+            .session_duration(Duration::from_millis(1_500));
         let json = rules_json(&rules);
         assert_eq!(decode_rules(&json).unwrap(), rules);
         let json = String::from_utf8(json).unwrap();
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn each_field_of_the_scripts_has_one_value() {
-        let shadow = RoomRules::new("shop", 7).with_places_per_network(PlacesPerNetwork::Shadow(3));
+        let shadow = RoomRules::new("shop", 7).places_per_network(PlacesPerNetwork::Shadow(3));
         let values = encode_fields(&shadow, Duration::ZERO, SlotsOf::Rules);
         let names = declare_fields();
         assert_eq!(names.split(',').count(), values.len());

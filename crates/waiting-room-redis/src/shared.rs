@@ -127,8 +127,8 @@ impl Shared {
         let plan = RoomPlan::new(rules.clone(), schedule.clone().unwrap_or_default());
         Self {
             scripts: Scripts::new(),
-            keys: RoomKeys::new(&prefix, rules.name()),
-            nodes: Nodes::new(&prefix, rules.name()),
+            keys: RoomKeys::new(&prefix, &rules.name),
+            nodes: Nodes::new(&prefix, &rules.name),
             known: ArcSwap::from_pointee(KnownPlan::new(0, plan, clock.now())),
             clock,
             deadline,
@@ -240,7 +240,7 @@ impl Shared {
         self.since.fetch_max(head.since.as_nanos(), Ordering::Relaxed);
         self.present.store(head.present, Ordering::Relaxed);
         if self.losses.swap(head.losses, Ordering::Relaxed) < head.losses {
-            let room = self.origin.name();
+            let room = &self.origin.name;
             tracing::warn!(room, "the store has lost keys of the room");
         }
     }
@@ -278,7 +278,7 @@ impl Shared {
             && !self.is_outdated.load(Ordering::Relaxed)
         {
             let source = error.source().map(tracing::field::display);
-            let room = self.origin.name();
+            let room = &self.origin.name;
             tracing::error!(room, %error, source, "this release cannot read the current rules");
         }
         self.is_outdated.store(taken.is_err(), Ordering::Relaxed);
@@ -416,14 +416,14 @@ impl Shared {
 
     /// Logs that the node starts without its server.
     pub(crate) fn is_not_there(&self, error: &StoreError) {
-        let room = self.origin.name();
+        let room = &self.origin.name;
         let source = error.source().map(tracing::field::display);
         tracing::warn!(room, %error, source, "the node starts without its store");
     }
 
     /// Logs that the room does not take over the configuration of this node.
     pub(crate) fn is_refused(&self, error: &StoreError) {
-        let room = self.origin.name();
+        let room = &self.origin.name;
         let source = error.source().map(tracing::field::display);
         tracing::warn!(room, %error, source, "the room refuses this node and goes on as before");
     }
@@ -431,7 +431,7 @@ impl Shared {
     /// Records a reply, which closes the breaker.
     pub(crate) fn succeeded(&self) {
         if self.breaker.succeeded() {
-            tracing::info!(room = self.origin.name(), "the store answers again");
+            tracing::info!(room = self.origin.name, "the store answers again");
         }
     }
 
@@ -445,7 +445,7 @@ impl Shared {
             return;
         }
         if self.breaker.failed() {
-            let room = self.origin.name();
+            let room = &self.origin.name;
             let source = error.source().map(tracing::field::display);
             tracing::warn!(room, %error, source, "calls to the store are suspended");
             self.opened.notify_one();

@@ -338,9 +338,9 @@ impl Store for RedisStore {
             let old = &plan.rules;
             let new = change(old.clone()).validate()?;
             // The name is part of every key, so a different name would mean a different room.
-            if new.name() != old.name() {
-                let expected = format!("{:?}, the name of the room in use", old.name());
-                let given = format!("{:?}", new.name());
+            if new.name != old.name {
+                let expected = format!("{:?}, the name of the room in use", old.name);
+                let given = format!("{:?}", new.name);
                 let kind = ConfigErrorKind::Contradicts;
                 return Err(ConfigError::new(kind, "name", given, expected).into());
             }

@@ -237,7 +237,7 @@ fn waits(
     let ahead: u32 = said.number()?;
     let is_over_share = said.signed()? == 1;
     let will_be_drawn = take_entrant(&mut ticket, &mut said)?;
-    let is_drawn = rules.queueing_method() == QueueingMethod::Random;
+    let is_drawn = rules.queueing_method == QueueingMethod::Random;
     // A closed room admits no visitor even if slots become free, so the wait is unknown.
     ticket.wait = match (is_closed(&reason), is_drawn) {
         (true, _) => None,

@@ -52,7 +52,7 @@ pub(crate) struct Desk {
 
 impl Desk {
     pub(crate) fn new(rules: RoomRules, recovery: Recovery) -> Result<Self, ConfigError> {
-        let rules = rules.with_recovery(recovery);
+        let rules = rules.recovery(recovery);
         let room = Room::new(rules.clone())?;
         Ok(Self { rules, schedule: Schedule::default(), room, remembers_since: Timestamp::ZERO })
     }

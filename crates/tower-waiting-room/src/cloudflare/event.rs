@@ -58,7 +58,7 @@ impl EventList {
                 let given = format!("{:?}", prequeue.text);
                 return fields.contradiction("prequeue_start_time", &given, &expected);
             }
-            event = event.with_prequeue_start(prequeue.at);
+            event = event.prequeue_start(prequeue.at);
         }
         self.read_shuffle(&mut fields, &name, has_prequeue)?;
         event = overridden(event, &mut fields)?;
@@ -109,7 +109,7 @@ impl EventList {
             self.unsupported.push(Unsupported::new(fields.path("queueing_method"), why));
             return Ok(event);
         };
-        Ok(event.with_queueing_method(method))
+        Ok(event.queueing_method(method))
     }
 
     /// Reads the fields about the page of an event, which have no counterpart.
@@ -138,7 +138,7 @@ fn overridden(mut event: Event, fields: &mut JsonFields) -> Read<Event> {
     let rate = fields.whole("new_users_per_minute", USERS)?;
     match (users, rate) {
         (None, None) => {}
-        (Some(users), Some(rate)) => event = event.with_limits(users, rate),
+        (Some(users), Some(rate)) => event = event.limits(users, rate),
         (Some(users), None) => {
             let expected = "absent, because new_users_per_minute is absent";
             return fields.contradiction("total_active_users", &users.to_string(), expected);
@@ -150,11 +150,11 @@ fn overridden(mut event: Event, fields: &mut JsonFields) -> Read<Event> {
     }
     if let Some(minutes) = fields.whole("session_duration", MINUTES)? {
         let seconds = u64::from(minutes) * 60;
-        event = event.with_session_duration(std::time::Duration::from_secs(seconds));
+        event = event.session_duration(std::time::Duration::from_secs(seconds));
     }
     if let Some(is_fixed) = fields.truth("disable_session_renewal")? {
         let renewal = if is_fixed { SessionRenewal::Fixed } else { SessionRenewal::Sliding };
-        event = event.with_session_renewal(renewal);
+        event = event.session_renewal(renewal);
     }
     Ok(event)
 }
@@ -188,7 +188,7 @@ pub(super) fn method(word: &str) -> Option<QueueingMethod> {
 
 /// Returns the error for a draw in an event that is not in the list.
 pub(super) fn no_event(name: &str, of: &[Event]) -> ConfigError {
-    let names: Vec<_> = of.iter().map(Event::name).collect();
+    let names: Vec<_> = of.iter().map(|event| &*event.name).collect();
     let expected = format!("the name of an event: {}", names.join(", "));
     ConfigError::new(ConfigErrorKind::Missing, "event", format_args!("{name:?}"), expected)
 }

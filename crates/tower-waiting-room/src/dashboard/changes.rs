@@ -53,7 +53,7 @@ async fn previewed(board: &Board, request: Request) -> Result<Response, Response
     Ok(json(
         StatusCode::OK,
         &json!({
-            "room": rules.name(),
+            "room": rules.name,
             "action": order.change.action(),
             "from": order.change.describe(&rules),
             "to": order.change.describe(&after),
@@ -71,7 +71,7 @@ async fn made(board: &Arc<Board>, request: Request) -> Result<Response, Response
     let body = body(request).await?;
     let rules = room.rules();
     let order = Order::parse(&body, &rules).map_err(bad)?;
-    order.check_confirmation(rules.name()).map_err(bad)?;
+    order.check_confirmation(&rules.name).map_err(bad)?;
     // If the client disconnects, the change is completed and recorded nevertheless.
     let task = tokio::spawn(carry_out(Arc::clone(board), room, operator, order));
     Ok(task.await.unwrap_or_else(|_| {

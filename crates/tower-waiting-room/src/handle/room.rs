@@ -116,7 +116,7 @@ impl RoomHandle {
     ) -> Result<(), StoreError> {
         let per_minute = new_users_per_minute.into();
         self.change(move |rules| {
-            rules.with_total_active_users(total_active_users).with_new_users_per_minute(per_minute)
+            rules.total_active_users(total_active_users).new_users_per_minute(per_minute)
         })
         .await
     }
@@ -180,7 +180,7 @@ impl RoomHandle {
     }
 
     async fn set_mode(&self, mode: RoomMode) -> Result<(), StoreError> {
-        self.change(move |rules| rules.with_mode(mode)).await
+        self.change(move |rules| rules.mode(mode)).await
     }
 }
 

@@ -148,7 +148,7 @@ impl Reply {
         // A pass is renewed after an eighth of a session, so half a session is four times
         // `renew_after`.
         let half_a_session = rules.timing().renew_after() * 4;
-        let longest = half_a_session.min(rules.refresh_interval());
+        let longest = half_a_session.min(rules.refresh_interval);
         let retry_after = Some(UNAVAILABLE_RETRY.min(longest));
         let reason = Reason::StoreUnavailable;
         Self { outcome: Outcome::Wait, reason, retry_after, by: By::Room }

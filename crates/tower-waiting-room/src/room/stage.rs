@@ -101,7 +101,7 @@ impl RoomStage {
         let SharedRoom { store, on_failure } = shared;
         let pace = CheckInPace::new().expect("the quotas are constants that a limiter accepts");
         Self {
-            tokens: Tokens::new(keys, store.rules().name()),
+            tokens: Tokens::new(keys, &store.rules().name),
             identities: Identities::new(keys),
             transport,
             sessions: Arc::new(Sessions::new(clock.clone(), telemetry.clone())),
@@ -374,7 +374,7 @@ impl RoomStage {
     /// `draw` spreads visitors evenly over this range, so that a flood of visitors does not come
     /// back all at once.
     pub(crate) fn overload_interval(&self, draw: u64) -> Duration {
-        let longest = self.store.rules().refresh_interval();
+        let longest = self.store.rules().refresh_interval;
         let share = u32::try_from(draw % 1_000).unwrap_or(0);
         let interval = longest / 4 + longest * 3 / 4 * share / 1_000;
         Duration::from_secs(interval.as_secs() + 1)

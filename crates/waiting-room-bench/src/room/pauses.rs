@@ -110,7 +110,7 @@ fn away(visitors: u32, part: u64, method: QueueingMethod, verb: Verb) -> Duratio
 fn places_lapsed(visitors: u32) -> Duration {
     let (mut room, _) = full(FIFO);
     line_up(&mut room, visitors.into());
-    let kept = room.rules().place_retention();
+    let kept = room.rules().place_retention;
     enter(&mut room, kept)
 }
 

@@ -66,11 +66,11 @@ impl Course {
 impl From<Phase<'_>> for Stage {
     fn from(phase: Phase<'_>) -> Self {
         match phase {
-            Phase::Active { event, .. } => Self::Active(event.start()),
+            Phase::Active { event, .. } => Self::Active(event.start),
             Phase::Before { .. } | Phase::Over => Self::Idle,
             Phase::Prequeue { event, .. } => {
-                let is_drawn = event.shuffle_at_start().is_some();
-                Self::Prequeue { start: event.start(), is_drawn }
+                let is_drawn = event.shuffle_at_start.is_some();
+                Self::Prequeue { start: event.start, is_drawn }
             }
         }
     }

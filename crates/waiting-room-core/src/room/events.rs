@@ -261,7 +261,7 @@ impl Room {
     /// Prepares the draw of an event that has begun, and starts it if the event has started.
     #[cfg(feature = "lottery")]
     fn prepare_draw(&mut self, event: &Event, now: Timestamp) {
-        let Some(commitment) = event.shuffle_at_start() else { return };
+        let Some(commitment) = event.shuffle_at_start else { return };
         let Some(lottery) = self.course.plan.lottery(event).cloned() else { return };
         let settles_after = self.rules.timing().settles_after();
         // A room that began in the middle of a prequeue may have had a predecessor, which has
@@ -276,11 +276,11 @@ impl Room {
         if !is_known {
             self.course.drawing = Some(Box::new(Drawing::new(lottery, numbered_from)));
         }
-        if event.start() <= now
+        if event.start <= now
             && let Some(drawing) = &mut self.course.drawing
         {
-            let is_complete = is_known && numbered_from <= event.start();
-            drawing.start(event.start(), now, now + settles_after, is_complete);
+            let is_complete = is_known && numbered_from <= event.start;
+            drawing.start(event.start, now, now + settles_after, is_complete);
         }
     }
 

@@ -147,7 +147,7 @@ impl SiteStore {
         check_session(&site.rules, longest_pass(&room))?;
         let unavailable = |error| StoreError::new(StoreErrorKind::Unavailable).with_source(error);
         let random = || getrandom::u64().map_err(unavailable);
-        let name = room.rules().name().to_owned();
+        let name = room.rules().name.clone();
         site.check_rooms(&name)?;
         if let Some(warning) = site.rules_warning() {
             let site = site.site.number();

@@ -338,7 +338,7 @@ impl<S: Store> SuiteRun<S> {
         let settings = self.model.settings();
         let longest = if self.model.is_prequeue() {
             // The last check-in before a start is postponed to just after it.
-            Duration::from_secs((settings.refresh_interval().as_secs() * 14).div_ceil(10))
+            Duration::from_secs((settings.refresh_interval.as_secs() * 14).div_ceil(10))
         } else {
             longest_interval(settings, given.reason())
         };
@@ -416,8 +416,8 @@ fn longest_interval(settings: &RoomRules, reason: &Reason) -> Duration {
     if *reason == Reason::QueuedCookieTest {
         return Duration::from_secs(1);
     }
-    Duration::from_millis(u64::from(settings.refresh_interval().subsec_millis()))
-        + Duration::from_secs((settings.refresh_interval().as_secs() * 13).div_ceil(10))
+    Duration::from_millis(u64::from(settings.refresh_interval.subsec_millis()))
+        + Duration::from_secs((settings.refresh_interval.as_secs() * 13).div_ceil(10))
 }
 
 /// Returns the verdict without the estimated wait, which is up to each store.
@@ -441,15 +441,15 @@ fn snapshot(
     let mut expected = given.clone();
     expected.at = now;
     expected.active = count(numbers.active);
-    expected.total_active_users = settings.total_active_users();
+    expected.total_active_users = settings.total_active_users;
     expected.new_in_last_minute = count(numbers.new_in_last_minute);
-    expected.new_users_per_minute = settings.new_users_per_minute();
+    expected.new_users_per_minute = settings.new_users_per_minute;
     expected.waiting = count(numbers.waiting);
     expected.present = count(numbers.present);
-    expected.line_capacity = settings.line_capacity();
+    expected.line_capacity = settings.line_capacity;
     expected.oldest_wait = numbers.oldest_wait.unwrap_or(given.oldest_wait);
     expected.abandoned = numbers.abandoned;
-    expected.mode = settings.mode();
+    expected.mode = settings.mode;
     expected
 }
 

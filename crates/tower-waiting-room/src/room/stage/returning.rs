@@ -94,6 +94,6 @@ impl RoomStage {
     /// Returns whether requests prolong sessions. If so, a session may outlast the pass that its
     /// client holds.
     pub(super) fn is_sliding(&self) -> bool {
-        self.store.rules().session_renewal() == SessionRenewal::Sliding
+        self.store.rules().session_renewal == SessionRenewal::Sliding
     }
 }

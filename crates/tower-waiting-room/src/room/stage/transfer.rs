@@ -56,7 +56,7 @@ impl RoomStage {
         if !ticket.placed || ticket.is_reissued() || rules.timing().has_lapsed(ticket, now) {
             return None;
         }
-        let until = ticket.last_check_in + rules.place_retention();
+        let until = ticket.last_check_in + rules.place_retention;
         let answer = json!({
             "transfer": self.tokens.seal_transfer(ticket).as_str(),
             "validForSeconds": until.since(now).as_secs(),

@@ -19,10 +19,10 @@ use crate::{
 /// use waiting_room_core::{RoomRules, Timestamp, room::event::{Event, RoomPlan, Schedule}};
 ///
 /// let at = Timestamp::from_secs;
-/// let doors = Event::new("doors", at(3_600), at(7_200)).with_limits(500, 100);
+/// let doors = Event::new("doors", at(3_600), at(7_200)).limits(500, 100);
 /// let plan = RoomPlan::new(RoomRules::new("shop", 200), Schedule::new([doors])?);
-/// assert_eq!(plan.rules_at(at(4_000)).total_active_users(), 500);
-/// assert_eq!(plan.rules_at(at(7_200)).total_active_users(), 200);
+/// assert_eq!(plan.rules_at(at(4_000)).total_active_users, 500);
+/// assert_eq!(plan.rules_at(at(7_200)).total_active_users, 200);
 /// # Ok::<(), waiting_room_core::ConfigError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]

@@ -45,7 +45,7 @@ impl Site {
         let server = start(engine);
         let clock = ManualClock::new(BEGIN);
         // A pass lasts for 80 s and an eighth.
-        let rules = RoomRules::new("shop", 100).with_session_duration(Duration::from_secs(80));
+        let rules = RoomRules::new("shop", 100).session_duration(Duration::from_secs(80));
         let room = connect(&server.url(), rules, |options| options.clock(clock.clone())).await;
         let epoch = (1, 0);
         let lives = 1;
@@ -166,8 +166,8 @@ async fn a_room_has_the_slots_of_its_account_under_any_rules() {
         site.admitted().await;
         site.waits().await;
         // An operator's change of the rules does not bring the slots of the rules back.
-        site.room.configure(|rules| rules.with_mode(RoomMode::QueueAll)).await.unwrap();
-        site.room.configure(|rules| rules.with_mode(RoomMode::Auto)).await.unwrap();
+        site.room.configure(|rules| rules.mode(RoomMode::QueueAll)).await.unwrap();
+        site.room.configure(|rules| rules.mode(RoomMode::Auto)).await.unwrap();
         site.waits().await;
         site.grant(1).await;
         site.admitted().await;

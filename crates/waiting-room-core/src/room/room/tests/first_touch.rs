@@ -64,7 +64,7 @@ fn a_place_that_was_made_too_late_goes_back_to_the_order_of_a_reissued_ticket() 
 #[test]
 fn a_place_keeps_its_order_from_an_older_ticket_that_no_node_reissued() {
     let share = PlacesPerNetwork::Limit(1);
-    let mut room = room(rules(1).with_places_per_network(share));
+    let mut room = room(rules(1).places_per_network(share));
     let network = std::num::NonZeroU32::new(7);
     pass(room.enter(id(0), at(0)));
     let [first, second] = [1, 2].map(|who| id(who).of_network(network));
@@ -122,9 +122,9 @@ fn a_reissued_ticket_without_its_place_counts_for_the_line_and_its_network() {
         queue_as(&mut room, id(2).of_network(network), at(311));
         room.check_in(&copy, at(320))
     };
-    let share = full(rules(1).with_places_per_network(PlacesPerNetwork::Limit(1)));
+    let share = full(rules(1).places_per_network(PlacesPerNetwork::Limit(1)));
     assert_eq!(*share.reason(), Reason::RefusedNetworkFull);
-    let capacity = full(rules(1).with_line_capacity(1));
+    let capacity = full(rules(1).line_capacity(1));
     assert_eq!(*capacity.reason(), Reason::RefusedLineFull);
 }
 
@@ -173,7 +173,7 @@ fn a_newcomer_learns_the_number_ahead_and_returns_within_two_seconds() {
 
 #[test]
 fn first_tickets_are_no_claims_on_the_front_of_the_line() {
-    let mut room = room(rules(10).with_session_duration(Duration::from_secs(300)));
+    let mut room = room(rules(10).session_duration(Duration::from_secs(300)));
     for who in 0..10 {
         pass(room.enter(id(who), at(0)));
     }
@@ -224,7 +224,7 @@ fn a_client_that_is_a_quarter_of_a_second_early_is_on_time() {
 /// for another second, and comes back a second late.
 #[test]
 fn a_first_ticket_with_the_shortest_interval_has_two_seconds_more() {
-    let mut room = room(rules(1).with_refresh_interval(Duration::from_secs(2)));
+    let mut room = room(rules(1).refresh_interval(Duration::from_secs(2)));
     pass(room.enter(id(0), at(0)));
     let first = ticket(room.enter(id(1), at(1)));
     let brought_back = |room: &mut Room, now| ticket(room.check_in(&first, now)).first_seen;
