@@ -43,7 +43,7 @@ pub(super) async fn preview_change(
     Ok(json(
         StatusCode::OK,
         &json!({
-            "room": rules.name(),
+            "room": rules.name,
             "action": order.change.action(),
             "from": order.change.describe(&rules),
             "to": order.change.describe(&after),
@@ -65,7 +65,7 @@ pub(super) async fn make_change(
     let body = body(request).await?;
     let rules = room.rules();
     let order = Order::parse(&body, &rules).map_err(bad)?;
-    order.check_confirmation(rules.name()).map_err(bad)?;
+    order.check_confirmation(&rules.name).map_err(bad)?;
     // If the client disconnects, the change is completed and recorded nevertheless.
     let task = tokio::spawn(carry_out(board, room, operator, order));
     Ok(task.await.unwrap_or_else(|_| {

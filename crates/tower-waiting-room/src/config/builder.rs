@@ -5,10 +5,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::Response;
 use waiting_room_core::{
-    ConfigError, Room, RoomRules, Timestamp,
+    ConfigError, RoomRules, Timestamp,
     error::ConfigErrorKind,
     rate::RateStore,
-    room::event::{Event, Schedule},
+    room::event::{Event, RoomPlan, Schedule},
 };
 
 use super::{
@@ -71,7 +71,7 @@ impl WaitingRoomConfig {
     pub fn into_builder(self) -> WaitingRoomConfigBuilder {
         let rules = self.room.clone();
         let rules = rules.unwrap_or_else(|| RoomRules::new(&*self.name, RoomRules::MAX_USERS));
-        let total_active_users = self.room.as_ref().map(RoomRules::total_active_users);
+        let total_active_users = self.room.as_ref().map(|rules| rules.total_active_users);
         let events = self.schedule.events().to_vec();
         let seeds = Vec::new();
         WaitingRoomConfigBuilder { total_active_users, rules, events, seeds, config: self }
@@ -297,7 +297,7 @@ impl WaitingRoomConfigBuilder {
     ) -> Result<Self, ConfigError> {
         setting.set(&mut self.rules, value)?;
         if setting.name() == "total_active_users" {
-            self.total_active_users = Some(self.rules.total_active_users());
+            self.total_active_users = Some(self.rules.total_active_users);
         }
         Ok(self)
     }
@@ -333,7 +333,7 @@ impl WaitingRoomConfigBuilder {
             return Err(ConfigError::new(kind, field, "missing", expected));
         }
         let users = total_active_users.unwrap_or(RoomRules::MAX_USERS);
-        let rules = rules.with_total_active_users(users).validate()?;
+        let rules = rules.total_active_users(users).validate()?;
         #[cfg(feature = "room")]
         config.room_options.validate(&rules, total_active_users.is_some())?;
         config.schedule = scheduled(events, seeds, &config.schedule, &rules)?;
@@ -359,13 +359,11 @@ fn scheduled(
     rules: &RoomRules,
 ) -> Result<Schedule, ConfigError> {
     let given = seeds.into_iter().try_fold(Schedule::new(events)?, |schedule, (event, seed)| {
-        with_seed(schedule, rules.name(), &event, seed)
+        with_seed(schedule, &rules.name, &event, seed)
     })?;
     // At the earliest time, no event has begun, so no change contradicts an event that has.
-    let mut schedule = known.clone();
-    schedule.follow(given, Timestamp::ZERO)?;
-    Room::new(rules.clone())?.with_schedule(schedule.clone())?;
-    Ok(schedule)
+    let plan = RoomPlan::new(rules.clone(), known.clone());
+    Ok(plan.follow(given, Timestamp::ZERO)?.schedule)
 }
 
 #[cfg(feature = "room")]
