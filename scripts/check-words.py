@@ -24,7 +24,14 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-CRATES = ["tower-waiting-room", "waiting-room-core", "waiting-room-redis", "waiting-room-test"]
+CRATES = [
+    "tower-waiting-room",
+    "waiting-room-cloudflare",
+    "waiting-room-core",
+    "waiting-room-dashboard",
+    "waiting-room-redis",
+    "waiting-room-test",
+]
 # The crates whose comments are checked for vague subjects.
 PUBLISHED = [*CRATES, "waiting-room-ledger"]
 

@@ -13,7 +13,14 @@ import re
 import secrets
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-CRATES = ["tower-waiting-room", "waiting-room-core", "waiting-room-redis", "waiting-room-test"]
+CRATES = [
+    "tower-waiting-room",
+    "waiting-room-cloudflare",
+    "waiting-room-core",
+    "waiting-room-dashboard",
+    "waiting-room-redis",
+    "waiting-room-test",
+]
 SHORTEST = 4  # words
 
 

@@ -30,3 +30,5 @@ pub use self::{
     limits::LimitsHandle,
     limits_report::{LimitReport, LimitsReport},
 };
+#[cfg(feature = "room")]
+pub use crate::telemetry::VisitorWait;

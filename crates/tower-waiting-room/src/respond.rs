@@ -41,7 +41,7 @@ mod json;
 mod kept;
 mod look;
 mod message;
-#[cfg(feature = "cloudflare")]
+#[cfg(feature = "room")]
 mod mustache;
 mod own_page;
 mod page;
@@ -57,8 +57,6 @@ mod stream_event;
 #[cfg(feature = "room")]
 mod template;
 
-#[cfg(feature = "dashboard")]
-pub(crate) use self::iso::Iso;
 pub(crate) use self::stream_event::StreamFacts;
 pub(crate) use self::{
     answer::{About, Unforwarded},

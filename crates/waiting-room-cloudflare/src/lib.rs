@@ -1,0 +1,63 @@
+//! Moves a room from Cloudflare Waiting Room to [`tower-waiting-room`](tower_waiting_room).
+//!
+//! A [`WaitingRoom`] reads the JSON of Cloudflare's API: a room, its bypass rules and its events.
+//! What has a counterpart here becomes a configuration and a schedule. Everything else is a list of
+//! [`Unsupported`] settings, each with the reason and with what to do instead, so nothing is lost
+//! without a word.
+//!
+//! ```
+//! use tower_waiting_room::WaitingRoomLayer;
+//! use waiting_room_cloudflare::WaitingRoom;
+//!
+//! let room = WaitingRoom::from_json(
+//!     r#"{
+//!         "success": true,
+//!         "result": {
+//!             "name": "shop", "host": "shop.example", "path": "/",
+//!             "total_active_users": 300, "new_users_per_minute": 200,
+//!             "session_duration": 5, "queueing_method": "fifo",
+//!             "custom_page_html": "{{#waitTimeKnown}}{{waitTime}} min{{/waitTimeKnown}}"
+//!         }
+//!     }"#,
+//! )?;
+//! for setting in room.unsupported() {
+//!     eprintln!("{setting}");
+//! }
+//! let layer = WaitingRoomLayer::new(room.config()?);
+//! # assert_eq!(room.unsupported().len(), 2);
+//! # let _ = layer;
+//! # Ok::<(), tower_waiting_room::ConfigError>(())
+//! ```
+//!
+//! # What becomes of what
+//!
+//! A `WaitingRoom` becomes the fields of a configuration file ([`WaitingRoom::to_toml`]), and its
+//! configuration ([`WaitingRoom::config`]) is that of this file. The page `from-cloudflare.md` of
+//! the guide lists every field.
+//!
+//! Defaults are those of Cloudflare's API: a page that is sent with the status 200, for example,
+//! because a field is absent, is sent with 200 here too, although the default of the layer is 503.
+//!
+//! A field with the name of a [setting][`RoomRules::SETTINGS`] of the layer's rooms is that setting, with
+//! its bounds. Cloudflare writes durations in minutes.
+//!
+//! [`RoomRules::SETTINGS`]: waiting_room_core::RoomRules::SETTINGS
+//!
+//! # What is an error
+//!
+//! A value that Cloudflare's API cannot return is an error that names the field: a negative number,
+//! a number in quotation marks, an event that ends before it starts, a page of more than 1 MiB. An
+//! unknown field is [`Unsupported`], because the API gains fields over time.
+
+#![forbid(unsafe_code)]
+
+mod event;
+mod expression;
+mod fields;
+mod room;
+mod rules;
+
+pub use self::{fields::Unsupported, room::WaitingRoom};
+
+#[cfg(test)]
+mod tests;
