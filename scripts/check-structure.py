@@ -57,7 +57,6 @@ ALLOWED: dict[str, dict[str, set[str]]] = {
         "respond": _STAGES,
         "rules_file": _GROUND | {"rate"},
         "config": _STAGES | {"respond", "rules_file"},
-        "cloudflare": {"config"},
         "pipeline": _PIPELINE - {"pipeline"},
         "body": {"gate"},
         "future": _PIPELINE | {"body"},
@@ -83,6 +82,7 @@ ALLOWED: dict[str, dict[str, set[str]]] = {
 # The crates of this workspace that a published crate may have under [dependencies].
 OWN_DEPENDENCIES: dict[str, set[str]] = {
     "tower-waiting-room": {"waiting-room-core"},
+    "waiting-room-cloudflare": {"tower-waiting-room", "waiting-room-core"},
     "waiting-room-core": set(),
     "waiting-room-dashboard": {"tower-waiting-room", "waiting-room-core"},
     "waiting-room-redis": {"waiting-room-core"},

@@ -26,6 +26,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CRATES = [
     "tower-waiting-room",
+    "waiting-room-cloudflare",
     "waiting-room-core",
     "waiting-room-dashboard",
     "waiting-room-redis",

@@ -16,6 +16,7 @@ import sys
 
 CRATES = [
     "tower_waiting_room",
+    "waiting_room_cloudflare",
     "waiting_room_core",
     "waiting_room_dashboard",
     "waiting_room_ledger",

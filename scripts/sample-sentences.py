@@ -15,6 +15,7 @@ import secrets
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CRATES = [
     "tower-waiting-room",
+    "waiting-room-cloudflare",
     "waiting-room-core",
     "waiting-room-dashboard",
     "waiting-room-redis",

@@ -1,12 +1,12 @@
 //! The configuration of a layer, validated once at start-up.
 //!
 //! A [`WaitingRoomConfig`] is created with its [builder](WaitingRoomConfig::builder). With the
-//! `config-file` feature, it can also be deserialized from a file with serde. In both cases,
+//! features `files` and `room`, it can also be deserialized from a file with serde. In both cases,
 //! [`build`](WaitingRoomConfigBuilder::build) validates the configuration. Every value of this type
 //! is therefore valid, and [`WaitingRoomLayer::new`](crate::WaitingRoomLayer::new) cannot fail.
 
 mod builder;
-#[cfg(feature = "config-file")]
+#[cfg(all(feature = "files", feature = "room"))]
 mod file;
 mod layer;
 mod modes;
@@ -28,5 +28,5 @@ pub use self::{
 pub use crate::misconfiguration::Misconfiguration;
 
 #[cfg(test)]
-#[cfg(all(feature = "config-file", feature = "room", feature = "rules-file"))]
+#[cfg(all(feature = "files", feature = "room"))]
 mod tests;

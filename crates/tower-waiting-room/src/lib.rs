@@ -149,23 +149,23 @@
 //! | feature | what it adds |
 //! |---|---|
 //! | `axum` (default) | reads the client's address from axum's `ConnectInfo`, and gives responses [axum's own body](WaitingRoomLayer::for_axum), which saves an allocation for each response; a handler can take a [`Visit`](room::Visit) as an argument; also reads request bodies, to detect that the client of a request at a gate has disconnected, to bound each read while the request runs, and to drain the body for a while after a refusal |
-//! | `config-file` (default) | deserializes a [`WaitingRoomConfig`] from a file in any format that serde reads |
+//! | `files` (default) | rate limits from a YAML or TOML file, which is reloaded whenever it changes; together with `room`, also deserializes a [`WaitingRoomConfig`] from a file in any format that serde reads |
 //! | `room` (default) | the waiting room with its options, its [handle](handle::RoomHandle), tokens and cookies, and templates, accent colours and further languages of the [page](respond::Page); without this feature, the layer provides only rate limits and gates, whose refusals have the default page |
-//! | `rules-file` (default) | rate limits from a YAML or TOML file, which is reloaded whenever it changes |
-//! | `cloudflare` | [reads the settings](cloudflare) and the page of a room of Cloudflare Waiting Room |
 //! | `metrics` | counters, histograms and gauges of the `metrics` crate, listed in `docs/metrics.md` |
 //! | `tonic` | reads the client's address from tonic's `TcpConnectInfo` |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(
-    not(feature = "room"),
-    allow(dead_code, unused_imports, reason = "what only a room needs is not used without one")
+    not(all(feature = "files", feature = "room")),
+    allow(
+        dead_code,
+        unused_imports,
+        reason = "what only a room or a file needs is not used without"
+    )
 )]
 
 mod ambient;
 mod body;
-#[cfg(feature = "cloudflare")]
-pub mod cloudflare;
 pub mod config;
 #[cfg(feature = "axum")]
 mod for_axum;
@@ -181,7 +181,7 @@ pub mod request;
 pub mod respond;
 pub mod room;
 pub mod routes;
-#[cfg_attr(not(feature = "rules-file"), path = "no_rules_file.rs")]
+#[cfg(feature = "files")]
 mod rules_file;
 pub mod service;
 mod telemetry;

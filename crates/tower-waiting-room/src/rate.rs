@@ -40,15 +40,12 @@
 // for one request. The stage renders no responses, writes no headers, and does not depend on the
 // room or the gates.
 
-#[cfg(feature = "rules-file")]
 mod condition;
 mod config;
 mod diagnosis;
 mod handle;
 mod limit;
 mod limit_set;
-#[cfg(any(feature = "config-file", feature = "rules-file"))]
-pub(crate) mod names;
 mod policy;
 mod remote;
 mod report;
@@ -61,12 +58,11 @@ mod turn;
 #[doc(no_inline)]
 pub use waiting_room_core::rate::{Algorithm, Alignment, KeyCensus, Refusals};
 
-#[cfg(feature = "rules-file")]
-pub(crate) use self::condition::{Condition, Literal};
-#[cfg(all(test, feature = "room", feature = "rules-file"))]
+#[cfg(test)]
 pub(crate) use self::limit::Cost;
 pub(crate) use self::{
-    config::RateConfig,
+    condition::{Condition, Literal},
+    config::{RateConfig, RulesSource},
     limit_set::{LimitSet, Limits},
     policy::Policy,
     remote::{PendingCharge, StoreReply},
@@ -81,7 +77,5 @@ pub use self::{
     store::RateStoreFailure,
 };
 pub use crate::rate_headers::{QuotaUnit, RateHeaders};
-#[cfg(not(feature = "rules-file"))]
-pub(crate) use crate::rules_file::Condition;
-#[cfg(feature = "rules-file")]
+#[cfg(feature = "files")]
 pub use crate::rules_file::RulesFileError;

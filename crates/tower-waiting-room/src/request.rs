@@ -38,12 +38,11 @@ mod path_rule;
 #[cfg(feature = "axum")]
 pub use self::body::BodyReadTimeout;
 pub(crate) use self::client::is_native_grpc;
-#[cfg(feature = "rules-file")]
-pub(crate) use self::client_ip::network;
 pub(crate) use self::{
     body::{DisconnectProbe, bound_reads, linger},
     caller::{Caller, Callers},
     client::{Client, ClientKind, is_poll},
+    client_ip::network,
     head::{Findings, has_unread_body},
     key::{Found, Part},
     matcher::{Doubt, Matcher, Scope, hosts, validate_name},

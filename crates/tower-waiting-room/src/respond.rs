@@ -41,7 +41,7 @@ mod json;
 mod kept;
 mod look;
 mod message;
-#[cfg(feature = "cloudflare")]
+#[cfg(feature = "room")]
 mod mustache;
 mod own_page;
 mod page;

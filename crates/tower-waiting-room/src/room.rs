@@ -75,7 +75,7 @@ pub use waiting_room_core::{
 pub mod event {
     #[doc(no_inline)]
     pub use waiting_room_core::room::event::{
-        Commitment, Entrant, Event, Lottery, Phase, Reveal, RoomPlan, Schedule, Seed, Shuffle,
+        Commitment, Entrant, Event, Lottery, Phase, Reveal, Schedule, Seed, Shuffle,
     };
 }
 

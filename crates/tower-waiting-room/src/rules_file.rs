@@ -36,6 +36,9 @@
 //! | `burst` | the number of requests allowed at once, for algorithms that have a burst |
 //! | `cost` | the cost of a request: 1 by default |
 //! | `max_keys` | the number of values that are remembered at a time |
+//! | `missing_key` | the treatment of requests that lack a key: `bypass` (default), `address` or `refuse` |
+//! | `quota_unit` | the unit that headers report: `requests` (default) or `content_bytes` |
+//! | `adjustable` | whether the application may correct the cost of a request afterwards |
 //! | `name` | the name in headers and metrics: the path to the rule by default |
 //! | `unlimited` | matches requests without limiting them; allowed only alone or with a `name` |
 //!
@@ -47,8 +50,12 @@
 //! steps are the same for both formats, including the error messages:
 //!
 //! ```text
-//! bytes ─► Text ─► formats ─► Node ─► Fields ─► descriptors, entry, limit ─► RulesFile
+//! bytes ─► Text ─► formats ─► Node ─► Fields ─► descriptors, entry, limit ─► RateLimits
+//!        configuration file ──►┘
 //! ```
+//!
+//! A list of descriptors is also the field `rate_limits` of a configuration file, where it is read
+//! in the same way. There, an error names the field, and the parser of that file adds the position.
 //!
 //! This module does not evaluate the rules against requests. It converts the rules to limits with
 //! conditions, which the layer evaluates like limits that are defined in code. An invalid file is
@@ -67,12 +74,7 @@ mod text;
 mod watch;
 
 pub use self::error::RulesFileError;
-pub(crate) use self::{
-    descriptors::{FileRule, RulesFile},
-    followed::FollowedFile,
-    source::RulesSource,
-    watch::Watch,
-};
+pub(crate) use self::{descriptors::Descriptors, followed::FollowedFile, watch::Watch};
 
 #[cfg(test)]
 mod tests;

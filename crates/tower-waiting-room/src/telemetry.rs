@@ -176,7 +176,7 @@ impl Telemetry {
 
     /// Reports the result of reading the rules file. `error` is `None` if the rules were applied,
     /// or the reason why they were not.
-    #[cfg(feature = "rules-file")]
+    #[cfg(feature = "files")]
     pub(crate) fn rules_file(&self, error: Option<&dyn std::error::Error>) {
         let room = self.room();
         match error {

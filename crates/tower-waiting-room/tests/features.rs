@@ -1,5 +1,5 @@
 //! The layer with any set of its features, also with none. Unlike the other tests, these run
-//! without a room and a rules file too.
+//! without a room and files too.
 
 #![expect(clippy::unwrap_used, reason = "a test fails where what it needs is not there")]
 
@@ -52,24 +52,6 @@ async fn a_gate_alone_refuses_requests_over_its_limit() {
     assert_eq!(visit(&layer).await.2, "inside");
     layer.handle().gate("works").unwrap().set_limit(0).unwrap();
     assert_eq!(visit(&layer).await.1.as_deref(), Some("refused:gate_full"));
-}
-
-#[cfg(feature = "config-file")]
-#[test]
-fn a_field_of_a_missing_feature_is_refused_as_unknown() {
-    for (field, value, is_known) in [
-        ("cookie", "{}", cfg!(feature = "room")),
-        ("keys", "[]", cfg!(feature = "room")),
-        ("page", "\"<p>\"", cfg!(feature = "room")),
-        ("rate_limits_file", "\"\"", cfg!(feature = "rules-file")),
-        ("status", "{}", cfg!(feature = "room")),
-        ("total_active_users", "0", cfg!(feature = "room")),
-    ] {
-        let json = format!(r#"{{ "name": "api", "{field}": {value} }}"#);
-        // No stage is configured, so every file is refused, but only some for the field.
-        let error = serde_json::from_str::<WaitingRoomConfig>(&json).unwrap_err().to_string();
-        assert_eq!(!error.starts_with(&format!("unknown field `{field}`")), is_known, "{error}");
-    }
 }
 
 #[test]

@@ -150,7 +150,7 @@ impl MemoryStore {
         let next = RoomCopy {
             rules: Arc::new(plan.rules_at(now)),
             plan: Some(Arc::clone(plan)),
-            until: plan.schedule().next_change(now),
+            until: plan.next_change(now),
             revision: copy.revision,
         };
         // An operation may have stored a newer copy in the meantime, which is kept.
@@ -254,13 +254,13 @@ mod tests {
     fn the_given_rules_are_not_those_of_an_event() {
         let start = Timestamp::from_secs(1_000);
         let doors = Event::new("doors", start, start + Duration::from_secs(60))
-            .with_prequeue_start(start.before(Duration::from_secs(60)))
-            .with_limits(9, None);
+            .prequeue_start(start.before(Duration::from_secs(60)))
+            .limits(9, None);
         let rules = RoomRules::new("shop", 5);
         let schedule = Schedule::new([doors]).unwrap();
         let clock = ManualClock::new(start);
         let store = MemoryStore::with_schedule(rules.clone(), schedule, clock).unwrap();
-        assert_eq!(store.rules().total_active_users(), 9);
+        assert_eq!(store.rules().total_active_users, 9);
         assert_eq!(*store.given_rules(), rules);
     }
 }

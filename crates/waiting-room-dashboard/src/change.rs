@@ -89,9 +89,9 @@ impl Change {
     pub(super) fn apply(self, rules: RoomRules) -> RoomRules {
         match self {
             Self::Limits { total_active_users, new_users_per_minute } => rules
-                .with_total_active_users(total_active_users)
-                .with_new_users_per_minute(new_users_per_minute),
-            Self::Mode(mode) => rules.with_mode(mode),
+                .total_active_users(total_active_users)
+                .new_users_per_minute(new_users_per_minute),
+            Self::Mode(mode) => rules.mode(mode),
         }
     }
 
@@ -111,10 +111,10 @@ impl Change {
         match self {
             Self::Limits { .. } => format!(
                 "{} active, {} new per minute",
-                rules.total_active_users(),
-                rules.new_users_per_minute().map_or("any number".to_owned(), |new| new.to_string()),
+                rules.total_active_users,
+                rules.new_users_per_minute.map_or("any number".to_owned(), |new| new.to_string()),
             ),
-            Self::Mode(_) => rules.mode().name().to_owned(),
+            Self::Mode(_) => rules.mode.name().to_owned(),
         }
     }
 }
@@ -132,10 +132,10 @@ fn limits(fields: &Map<String, Value>, rules: &RoomRules) -> Result<Change, Stri
     let total_active_users = if fields.contains_key("total_active_users") {
         number("total_active_users", "")?
     } else {
-        rules.total_active_users()
+        rules.total_active_users
     };
     let new_users_per_minute = match fields.get("new_users_per_minute") {
-        None => rules.new_users_per_minute(),
+        None => rules.new_users_per_minute,
         Some(Value::Null) => None,
         Some(_) => Some(number("new_users_per_minute", ", or null for no limit")?),
     };
@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     fn rules() -> RoomRules {
-        RoomRules::new("shop", 200).with_new_users_per_minute(100)
+        RoomRules::new("shop", 200).new_users_per_minute(100)
     }
 
     fn error(body: &str) -> String {

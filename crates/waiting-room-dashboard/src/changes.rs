@@ -41,7 +41,7 @@ pub(super) async fn preview_change(
     Ok(json(
         StatusCode::OK,
         &json!({
-            "room": rules.name(),
+            "room": rules.name,
             "action": order.change.action(),
             "from": order.change.describe(&rules),
             "to": order.change.describe(&after),

@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn an_event_is_named_from_its_prequeue_to_its_end() {
         let at = Timestamp::from_secs;
-        let doors = Event::new("doors", at(200), at(300)).with_prequeue_start(at(100));
+        let doors = Event::new("doors", at(200), at(300)).prequeue_start(at(100));
         let room = Room::new(RoomRules::new("shop", 200)).unwrap();
         let mut room = room.with_schedule(Schedule::new([doors]).unwrap()).unwrap();
         for (time, name, expected) in [

@@ -214,7 +214,7 @@ mod tests {
     use super::*;
 
     fn room() -> RoomSnapshot {
-        let rules = RoomRules::new("shop", 200).with_new_users_per_minute(100);
+        let rules = RoomRules::new("shop", 200).new_users_per_minute(100);
         let mut room = RoomSnapshot::empty(Timestamp::from_secs(0), &rules);
         (room.active, room.waiting, room.present) = (200, 300, 280);
         room.admissions_per_minute = 40.0;

@@ -13,18 +13,21 @@ pub(crate) struct Settings {
     pub(crate) refresh_interval: Duration,
     /// The maximum number of places in the line for one network.
     places_per_network: Option<toml::Value>,
-    rate_limits: Vec<LimitSettings>,
+    rate_limits: Vec<DescriptorSettings>,
     concurrency: Vec<GateSettings>,
+}
+
+/// A descriptor of the configuration, with its limit or with nested descriptors.
+#[derive(Clone, Debug, Deserialize)]
+struct DescriptorSettings {
+    rate_limit: Option<LimitSettings>,
+    #[serde(default)]
+    descriptors: Vec<DescriptorSettings>,
 }
 
 /// A rate limit of the configuration.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct LimitSettings {
-    rate_limit: RateSettings,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-struct RateSettings {
     name: String,
     requests_per_unit: u64,
     unit: Unit,
@@ -58,7 +61,7 @@ impl Settings {
     }
 
     pub(crate) fn limit(&self, name: &str) -> Result<&LimitSettings> {
-        let found = self.rate_limits.iter().find(|limit| limit.rate_limit.name == name);
+        let found = self.rate_limits.iter().find_map(|descriptor| descriptor.limit(name));
         found.with_context(|| format!("the configuration has no limit {name:?}"))
     }
 
@@ -80,14 +83,21 @@ impl Settings {
     }
 }
 
+impl DescriptorSettings {
+    fn limit(&self, name: &str) -> Option<&LimitSettings> {
+        let own = self.rate_limit.as_ref().filter(|limit| limit.name == name);
+        own.or_else(|| self.descriptors.iter().find_map(|inner| inner.limit(name)))
+    }
+}
+
 impl LimitSettings {
     /// The maximum number of requests of one key that are allowed within the given time.
     pub(crate) fn most(&self, within: Duration) -> u64 {
-        let window = match self.rate_limit.unit {
+        let window = match self.unit {
             Unit::Hour => Duration::from_secs(3_600),
             Unit::Minute => Duration::from_secs(60),
         };
-        let requests = u128::from(self.rate_limit.requests_per_unit);
+        let requests = u128::from(self.requests_per_unit);
         let replenished = requests * within.as_micros() / window.as_micros();
         let replenished = u64::try_from(replenished).unwrap_or(u64::MAX);
         self.at_once().saturating_add(replenished).saturating_add(1)
@@ -95,12 +105,12 @@ impl LimitSettings {
 
     /// The number of requests of one key that are allowed at once.
     pub(crate) fn at_once(&self) -> u64 {
-        self.rate_limit.burst.unwrap_or(self.rate_limit.requests_per_unit)
+        self.burst.unwrap_or(self.requests_per_unit)
     }
 
     /// The number of keys that are remembered, if the file sets it.
     pub(crate) fn max_keys(&self) -> Option<u32> {
-        self.rate_limit.max_keys
+        self.max_keys
     }
 }
 

@@ -9,7 +9,7 @@
 
 use std::{env, error::Error, fs, process::ExitCode};
 
-use tower_waiting_room::cloudflare::WaitingRoom;
+use waiting_room_cloudflare::WaitingRoom;
 
 fn main() -> ExitCode {
     // The first argument is the name of the program.
@@ -43,7 +43,7 @@ fn run(mut args: impl Iterator<Item = String>) -> Result<(), Box<dyn Error>> {
     }
     print!("{}", room.to_toml()?);
     for event in room.schedule()?.events() {
-        eprintln!("event: {}, add it to the file as one of [[events]]", event.name());
+        eprintln!("event: {}, add it to the file as one of [[events]]", event.name);
     }
     for setting in room.unsupported() {
         eprintln!("unsupported: {setting}");

@@ -4,7 +4,8 @@
 
 use std::{fs, process::Command};
 
-use tower_waiting_room::{WaitingRoomConfig, cloudflare::WaitingRoom};
+use tower_waiting_room::WaitingRoomConfig;
+use waiting_room_cloudflare::WaitingRoom;
 
 /// Runs the program in a folder with these files. Returns whether it succeeded, and both outputs.
 fn run(files: &[(&str, &str)], args: &[&str]) -> (bool, String, String) {
@@ -67,7 +68,7 @@ fn errors_are_named() {
         (
             &[("room.json", &*negative)][..],
             &["room.json"][..],
-            "from-cloudflare: total_active_users is -300, expected a whole number from 1 to",
+            "from-cloudflare: total_active_users is -300, expected a number from 1 to",
         ),
     ] {
         let (succeeded, file, rest) = run(files, args);

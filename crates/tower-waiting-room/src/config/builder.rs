@@ -5,10 +5,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::Response;
 use waiting_room_core::{
-    ConfigError, Room, RoomRules, Timestamp,
+    ConfigError, RoomRules, Timestamp,
     error::ConfigErrorKind,
     rate::RateStore,
-    room::event::{Event, Schedule},
+    room::event::{Event, RoomPlan, Schedule},
 };
 
 use super::{
@@ -19,7 +19,7 @@ use super::{
 use std::convert::Infallible as EventSeed;
 #[cfg(feature = "room")]
 use waiting_room_core::room::event::Seed as EventSeed;
-#[cfg(feature = "config-file")]
+#[cfg(feature = "files")]
 use waiting_room_core::room::{Setting, SettingValue};
 
 #[cfg(feature = "room")]
@@ -71,7 +71,7 @@ impl WaitingRoomConfig {
     pub fn into_builder(self) -> WaitingRoomConfigBuilder {
         let rules = self.room.clone();
         let rules = rules.unwrap_or_else(|| RoomRules::new(&*self.name, RoomRules::MAX_USERS));
-        let total_active_users = self.room.as_ref().map(RoomRules::total_active_users);
+        let total_active_users = self.room.as_ref().map(|rules| rules.total_active_users);
         let events = self.schedule.events().to_vec();
         let seeds = Vec::new();
         WaitingRoomConfigBuilder { total_active_users, rules, events, seeds, config: self }
@@ -121,7 +121,7 @@ impl WaitingRoomConfigBuilder {
     /// cannot be applied, the old limits stay in effect, and the error is logged and returned by
     /// [`file_error`](crate::handle::LimitsHandle::file_error). The file `docs/rules-file.md` in
     /// the repository describes the format.
-    #[cfg(feature = "rules-file")]
+    #[cfg(feature = "files")]
     pub fn rate_limits_file(mut self, path: impl Into<std::path::PathBuf>) -> Self {
         self.config.rules_file.get_or_insert_default().path = path.into();
         self
@@ -132,7 +132,7 @@ impl WaitingRoomConfigBuilder {
     ///
     /// A descriptor requires a [`rate_limits_file`](Self::rate_limits_file). The name must be
     /// neither a built-in name nor the name of another descriptor.
-    #[cfg(feature = "rules-file")]
+    #[cfg(feature = "files")]
     pub fn descriptor(
         mut self,
         name: impl Into<std::borrow::Cow<'static, str>>,
@@ -289,7 +289,7 @@ impl WaitingRoomConfigBuilder {
     }
 
     /// Sets a rule of the room as a file gives it.
-    #[cfg(feature = "config-file")]
+    #[cfg(all(feature = "files", feature = "room"))]
     pub(super) fn setting(
         mut self,
         setting: &Setting,
@@ -297,7 +297,7 @@ impl WaitingRoomConfigBuilder {
     ) -> Result<Self, ConfigError> {
         setting.set(&mut self.rules, value)?;
         if setting.name() == "total_active_users" {
-            self.total_active_users = Some(self.rules.total_active_users());
+            self.total_active_users = Some(self.rules.total_active_users);
         }
         Ok(self)
     }
@@ -313,6 +313,7 @@ impl WaitingRoomConfigBuilder {
         #[cfg(feature = "room")]
         self.adopt_rules()?;
         let Self { total_active_users, rules, events, seeds, mut config } = self;
+        #[cfg(feature = "files")]
         if let Some(file) = &config.rules_file {
             config.rates.limits.file = file.load_first()?;
         }
@@ -332,7 +333,7 @@ impl WaitingRoomConfigBuilder {
             return Err(ConfigError::new(kind, field, "missing", expected));
         }
         let users = total_active_users.unwrap_or(RoomRules::MAX_USERS);
-        let rules = rules.with_total_active_users(users).validate()?;
+        let rules = rules.total_active_users(users).validate()?;
         #[cfg(feature = "room")]
         config.room_options.validate(&rules, total_active_users.is_some())?;
         config.schedule = scheduled(events, seeds, &config.schedule, &rules)?;
@@ -358,13 +359,11 @@ fn scheduled(
     rules: &RoomRules,
 ) -> Result<Schedule, ConfigError> {
     let given = seeds.into_iter().try_fold(Schedule::new(events)?, |schedule, (event, seed)| {
-        with_seed(schedule, rules.name(), &event, seed)
+        with_seed(schedule, &rules.name, &event, seed)
     })?;
     // At the earliest time, no event has begun, so no change contradicts an event that has.
-    let mut schedule = known.clone();
-    schedule.follow(given, Timestamp::ZERO)?;
-    Room::new(rules.clone())?.with_schedule(schedule.clone())?;
-    Ok(schedule)
+    let plan = RoomPlan::new(rules.clone(), known.clone());
+    Ok(plan.follow(given, Timestamp::ZERO)?.schedule)
 }
 
 #[cfg(feature = "room")]

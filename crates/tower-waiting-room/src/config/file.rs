@@ -15,36 +15,32 @@
 //! Everything else that a file cannot contain is added with
 //! [`WaitingRoomConfig::into_builder`].
 
-#[cfg(feature = "room")]
+mod bypass;
+mod client_ip;
 mod events;
 mod gates;
-#[cfg(feature = "room")]
 mod page;
-mod rates;
-#[cfg(feature = "room")]
 mod room;
 mod settings;
 
-#[cfg(feature = "room")]
+use std::{path::PathBuf, time::Duration};
+
 use jiff::fmt::serde::unsigned_duration::friendly::compact::optional as friendly;
 use serde::Deserialize;
 use waiting_room_core::{ConfigError, error::ConfigErrorKind};
 
-#[cfg(feature = "room")]
-use self::events::EventFile;
-#[cfg(feature = "room")]
-use self::page::PageFile;
-#[cfg(feature = "room")]
-use self::room::{CookieFile, PushFile, StatusFile, key_ring};
 pub(super) use self::settings::WithSettings;
 use self::{
+    bypass::BypassRule,
+    client_ip::ClientIpFile,
+    events::EventFile,
     gates::ConcurrencyFile,
-    rates::{ClientIpFile, RateLimitFile, Rates, method, with},
+    page::PageFile,
+    room::{CookieFile, PushFile, StatusFile, key_ring},
+    settings::with,
 };
 use super::{DebugHeader, Enforcement, Preflight, WaitingRoomConfig, WaitingRoomConfigBuilder};
-#[cfg(feature = "room")]
-use crate::respond::JsonProfile;
-use crate::{rate_headers::RateHeaders, request::Bypass};
+use crate::{rate_headers::RateHeaders, respond::JsonProfile, rules_file::Descriptors};
 
 /// The fields at the root of a configuration file, besides the settings of the room.
 #[derive(Deserialize)]
@@ -54,16 +50,15 @@ pub(super) struct ConfigFile {
     /// This field is required.
     name: String,
     /// The scheduled events of the room.
-    #[cfg(feature = "room")]
     #[serde(default)]
     events: Vec<WithSettings<EventFile>>,
-    /// Rate limits, in addition to those in `rate_limits_file` and those added in code.
+    /// Rate limits, in addition to those in `rate_limits_file` and those added in code. They have the
+    /// form of the descriptors in a rules file.
     #[serde(default)]
-    rate_limits: Vec<RateLimitFile>,
+    rate_limits: Descriptors,
     /// The path of a rules file, which may change while the service runs. A relative path is
     /// resolved against the working directory of the process.
-    #[cfg(feature = "rules-file")]
-    rate_limits_file: Option<std::path::PathBuf>,
+    rate_limits_file: Option<PathBuf>,
     /// The headers that report limits to clients. The default is `common`.
     rate_headers: Option<RateHeaders>,
     /// The source of a client's address. By default, the address of the connection is used.
@@ -77,11 +72,9 @@ pub(super) struct ConfigFile {
     /// The keys for tokens, in base64. The first key seals tokens, and all keys open them. If no
     /// keys are given, the layer generates a key at start-up. A generated key is unknown to all
     /// other processes and is lost on a restart.
-    #[cfg(feature = "room")]
     #[serde(default)]
     keys: Vec<String>,
     /// The cookie that carries a token.
-    #[cfg(feature = "room")]
     #[serde(default)]
     cookie: CookieFile,
     /// Rules for requests that skip the whole layer. The first rule that covers a request applies.
@@ -92,35 +85,27 @@ pub(super) struct ConfigFile {
     preflight: Preflight,
     /// The page: the source text (not the path) of a template that replaces the default page, or
     /// its settings.
-    #[cfg(feature = "room")]
     page: Option<PageFile>,
     /// The source text of a Mustache template of Cloudflare Waiting Room, instead of `page`.
-    #[cfg(feature = "cloudflare")]
     mustache_page: Option<String>,
     /// The statuses of answers to waiting clients.
-    #[cfg(feature = "room")]
     #[serde(default)]
     status: StatusFile,
     /// The objects that JSON answers about the room contain, either `compact` (the default) or
     /// `cloudflare`.
-    #[cfg(feature = "room")]
     #[serde(default)]
     json_profile: JsonProfile,
     /// The time for which a visitor whose session has lapsed may return ahead of the line. By
     /// default, such a visitor begins at the back of the line.
-    #[cfg(feature = "room")]
     #[serde(default, with = "friendly")]
-    grace: Option<std::time::Duration>,
+    grace: Option<Duration>,
     /// The path to which visitors send a POST to leave. By default, they cannot.
-    #[cfg(feature = "room")]
     leave_path: Option<String>,
     /// The path of links with which a waiting visitor continues on another device. By default, there
     /// are none.
-    #[cfg(feature = "room")]
     transfer_path: Option<String>,
     /// The path of the streams over which waiting visitors get their position and their turn, and
     /// the bounds of the streams. By default, visitors poll.
-    #[cfg(feature = "room")]
     push: Option<PushFile>,
     /// Whether verdicts take effect, either `enforce` (the default) or `shadow`.
     #[serde(default)]
@@ -128,57 +113,6 @@ pub(super) struct ConfigFile {
     /// Whether responses state the reason for their verdict. The default is `off`.
     #[serde(default)]
     debug_header: DebugHeader,
-}
-
-/// A bypass rule: a name and exactly one test, such as
-/// `{ "name": "health", "path": "/healthz" }`. The test `all` contains further tests, such as
-/// `{ "name": "admin", "all": [{ "path_prefix": "/admin/" }, { "network": "203.0.113.0/24" }] }`.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct BypassRule {
-    /// The name of the rule, which is reported in the reason `bypass:<name>`.
-    name: String,
-    #[serde(flatten)]
-    test: RuleTest,
-}
-
-/// The test of a bypass rule. The methods of [`Bypass`] describe which requests each test covers.
-#[derive(Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum RuleTest {
-    /// Tests that must all hold, of which there are at most [`RuleTest::MAX_TESTS`].
-    All(Vec<RuleTest>),
-    /// The name of a cookie that must be present, whatever its value.
-    Cookie(String),
-    /// A test of a header: `name` requires the header to be present, and `name: value` requires the
-    /// header to have exactly this value.
-    Header(String),
-    /// The host that a request must name, without a port.
-    Host(String),
-    /// The method that a request must have. Methods are case-sensitive (RFC 9110 section 9.1).
-    Method(String),
-    /// The address of the client, or its network, such as `203.0.113.0/24`.
-    Network(String),
-    /// The path that a request must have, without a query.
-    Path(String),
-    /// The prefix that the path of a request must have.
-    PathPrefix(String),
-}
-
-#[cfg(feature = "cloudflare")]
-impl WaitingRoomConfig {
-    /// Builds the configuration of a file that was read into a JSON value.
-    ///
-    /// # Errors
-    ///
-    /// Returns the same errors as for the file.
-    pub(crate) fn of_file(file: serde_json::Value) -> Result<Self, ConfigError> {
-        let file: WithSettings<ConfigFile> = serde_json::from_value(file).map_err(|error| {
-            let expected = "the fields of a configuration file";
-            ConfigError::new(ConfigErrorKind::Malformed, "configuration", error, expected)
-        })?;
-        file.try_into()
-    }
 }
 
 impl TryFrom<WithSettings<ConfigFile>> for WaitingRoomConfig {
@@ -191,37 +125,33 @@ impl TryFrom<WithSettings<ConfigFile>> for WaitingRoomConfig {
             .preflight(file.preflight)
             .enforcement(file.enforcement)
             .debug_header(file.debug_header);
-        let rates = Rates {
-            limits: file.rate_limits,
-            #[cfg(feature = "rules-file")]
-            file: file.rate_limits_file,
-            headers: file.rate_headers,
-            client_ip: file.client_ip,
-            max_held: file.max_held_requests,
-        };
-        builder = rates.apply(builder)?;
+        for limit in file.rate_limits.0 {
+            builder = builder.rate_limit(limit);
+        }
+        builder = with(builder, file.rate_limits_file, |to, path| to.rate_limits_file(path));
+        builder = with(builder, file.rate_headers, |to, headers| to.rate_headers(headers));
+        builder = with(builder, file.max_held_requests, |to, held| to.max_held_requests(held));
+        if let Some(client_ip) = file.client_ip {
+            builder = builder.client_ip(client_ip.client_ip()?);
+        }
         for gate in file.concurrency {
             builder = builder.concurrency(gate.concurrency()?);
         }
         for (setting, value) in &settings {
             builder = builder.setting(setting, value)?;
         }
-        #[cfg(feature = "room")]
-        {
-            builder = builder.cookie(file.cookie.settings()).json_profile(file.json_profile);
-            if let Some(keys) = key_ring(&file.keys)? {
-                builder = builder.keys(keys);
-            }
-            builder = with(builder, file.grace, |to, span| to.grace(span));
-            builder = with(builder, file.leave_path, WaitingRoomConfigBuilder::leave_path);
-            builder = with(builder, file.transfer_path, WaitingRoomConfigBuilder::transfer_path);
-            builder = with(builder, file.push, |to, push| to.push(push.options()));
-            builder = file.status.apply(builder)?;
-            for event in file.events {
-                builder = event.apply(builder)?;
-            }
+        builder = builder.cookie(file.cookie.settings()).json_profile(file.json_profile);
+        if let Some(keys) = key_ring(&file.keys)? {
+            builder = builder.keys(keys);
         }
-        #[cfg(feature = "cloudflare")]
+        builder = with(builder, file.grace, |to, span| to.grace(span));
+        builder = with(builder, file.leave_path, WaitingRoomConfigBuilder::leave_path);
+        builder = with(builder, file.transfer_path, WaitingRoomConfigBuilder::transfer_path);
+        builder = with(builder, file.push, |to, push| to.push(push.options()));
+        builder = file.status.apply(builder)?;
+        for event in file.events {
+            builder = event.apply(builder)?;
+        }
         if let Some(template) = &file.mustache_page {
             if file.page.is_some() {
                 let given = "given, as is page";
@@ -231,7 +161,6 @@ impl TryFrom<WithSettings<ConfigFile>> for WaitingRoomConfig {
             }
             builder = builder.page(crate::respond::Page::mustache(template)?);
         }
-        #[cfg(feature = "room")]
         if let Some(page) = file.page {
             builder = builder.page(page.page()?);
         }
@@ -239,65 +168,5 @@ impl TryFrom<WithSettings<ConfigFile>> for WaitingRoomConfig {
             builder = builder.bypass(rule.bypass()?);
         }
         builder.build()
-    }
-}
-
-impl BypassRule {
-    /// Converts the rule to a [`Bypass`] for the builder.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the method of the rule is not a valid HTTP method, or if the test `all`
-    /// contains no test, too many, or another `all`. The builder checks everything else.
-    fn bypass(self) -> Result<Bypass, ConfigError> {
-        let Self { name, test } = self;
-        let RuleTest::All(tests) = test else { return test.bypass(name) };
-        if tests.len() > RuleTest::MAX_TESTS {
-            let given = format!("{} tests in the rule {name:?}", tests.len());
-            let expected = format_args!("at most {}", RuleTest::MAX_TESTS);
-            return Err(ConfigError::new(ConfigErrorKind::TooLarge, "bypass", given, expected));
-        }
-        let mut all: Option<Bypass> = None;
-        for test in tests {
-            let test = test.bypass(name.clone())?;
-            all = Some(match all {
-                Some(all) => all.and(test),
-                None => test,
-            });
-        }
-        all.ok_or_else(|| {
-            let given = format!("no test in the rule {name:?}");
-            ConfigError::new(ConfigErrorKind::Missing, "bypass", given, "at least one")
-        })
-    }
-}
-
-impl RuleTest {
-    /// The maximum number of tests of one rule.
-    const MAX_TESTS: usize = 16;
-
-    /// Converts a single test to a rule with this name.
-    fn bypass(self, name: String) -> Result<Bypass, ConfigError> {
-        Ok(match self {
-            Self::All(_) => {
-                let given = format!("all within all in the rule {name:?}");
-                let kind = ConfigErrorKind::Malformed;
-                let expected = "tests without all";
-                return Err(ConfigError::new(kind, "bypass", given, expected));
-            }
-            Self::Cookie(cookie) => Bypass::cookie(name, cookie),
-            Self::Header(header) => match header.split_once(':') {
-                Some((header, value)) => Bypass::header(name, header.trim(), value.trim()),
-                None => Bypass::header(name, header, None),
-            },
-            Self::Host(host) => Bypass::host(name, host),
-            Self::Network(network) => Bypass::network(name, network),
-            Self::Path(path) => Bypass::path(name, path),
-            Self::PathPrefix(prefix) => Bypass::path_prefix(name, prefix),
-            Self::Method(text) => {
-                let method = method("bypass", &name, &text)?;
-                Bypass::method(name, method)
-            }
-        })
     }
 }

@@ -9,10 +9,9 @@ use super::modes::{DebugHeader, Enforcement, Preflight};
 use crate::room::RoomOptions;
 use crate::{
     gate::Concurrency,
-    rate::RateConfig,
+    rate::{RateConfig, RulesSource},
     request::Bypass,
     respond::{JsonProfile, Page, Shapes, Statuses},
-    rules_file::RulesSource,
 };
 
 /// A validated configuration of one layer.
@@ -33,7 +32,7 @@ use crate::{
 /// # Ok::<(), tower_waiting_room::ConfigError>(())
 /// ```
 ///
-/// With the `config-file` feature, a configuration can also come from a file, in which unknown fields
+/// With the features `files` and `room`, a configuration can also come from a file, in which unknown fields
 /// are rejected. Here the file is in JSON:
 ///
 /// ```
@@ -45,8 +44,8 @@ use crate::{
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 ///
-/// A file can also contain rate limits, except those that need a closure. A `rate_limit` has the
-/// same form as in a rules file:
+/// A file can also contain rate limits, except those that need a closure. They have the
+/// form of the descriptors in a rules file:
 ///
 /// ```
 /// # use tower_waiting_room::WaitingRoomConfig;
@@ -61,10 +60,13 @@ use crate::{
 ///                 "rate_limit": { "name": "per_ip", "unit": "minute", "requests_per_unit": 120 }
 ///             },
 ///             {
-///                 "key": ["header.x-api-key", "path"], "methods": ["POST"], "soft": true,
-///                 "rate_limit": {
-///                     "name": "writes", "unit": "hour", "requests_per_unit": 1000, "burst": 50
-///                 }
+///                 "key": "header.x-api-key",
+///                 "descriptors": [{
+///                     "key": "method", "value": ["POST", "PUT"], "soft": true,
+///                     "rate_limit": {
+///                         "name": "writes", "unit": "hour", "requests_per_unit": 1000, "burst": 50
+///                     }
+///                 }]
 ///             }
 ///         ]
 ///     }"#,
@@ -77,7 +79,6 @@ use crate::{
 ///
 /// ```
 /// # use tower_waiting_room::WaitingRoomConfig;
-/// # #[cfg(feature = "room")]
 /// let config: WaitingRoomConfig = serde_json::from_str(
 ///     r#"{
 ///         "name": "shop",
@@ -122,9 +123,9 @@ use crate::{
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Clone, Debug)]
-#[cfg_attr(feature = "config-file", derive(serde::Deserialize))]
+#[cfg_attr(all(feature = "files", feature = "room"), derive(serde::Deserialize))]
 #[cfg_attr(
-    feature = "config-file",
+    all(feature = "files", feature = "room"),
     serde(try_from = "super::file::WithSettings<super::file::ConfigFile>")
 )]
 pub struct WaitingRoomConfig {

@@ -86,7 +86,6 @@ fn a_partitioned_cookie_may_be_set_in_a_file() {
     assert!(insecure.contains("expected Lax or Strict for an insecure cookie"), "{insecure}");
 }
 
-#[cfg(feature = "cloudflare")]
 #[test]
 fn a_page_in_a_file_is_in_one_language() {
     let file = |pages: &str| format!(r#"{{ "name": "shop", "total_active_users": 1, {pages} }}"#);
@@ -191,7 +190,7 @@ fn places_per_network_is_a_number_or_off_or_a_number_in_shadow() {
         let file = format!(r#"{{ "name": "shop", "total_active_users": 1{json} }}"#);
         let config: Result<WaitingRoomConfig, _> = serde_json::from_str(&file);
         config
-            .map(|config| config.room.unwrap().places_per_network())
+            .map(|config| config.room.unwrap().places_per_network)
             .map_err(|error| error.to_string())
     };
     let of = |value: &str| places(&format!(r#", "places_per_network": {value}"#));
@@ -229,7 +228,7 @@ fn options_of_a_room_need_the_number_of_its_visitors() {
     let queue =
         config.into_builder().new_users_per_minute(9).total_active_users(3).build().unwrap();
     let room = queue.room().unwrap();
-    assert_eq!((room.total_active_users(), room.new_users_per_minute()), (3, Some(9)));
+    assert_eq!((room.total_active_users, room.new_users_per_minute), (3, Some(9)));
 }
 
 #[test]

@@ -43,8 +43,7 @@ impl WaitingRoomHandle {
     /// Returns the handle to the rate limits.
     #[must_use]
     pub fn limits(&self) -> LimitsHandle {
-        let in_force = Arc::clone(&self.pipeline.limits.in_force);
-        LimitsHandle::new(in_force, self.pipeline.rules_file.clone())
+        LimitsHandle::new(Arc::clone(&self.pipeline))
     }
 
     /// Returns the handle to the gate with this name, or `None` if no gate has this name.
@@ -82,8 +81,8 @@ impl WaitingRoomHandle {
         for gate in self.pipeline.gates.gates() {
             telemetry.gate_gauges(gate.name(), &gate.snapshots());
         }
-        #[cfg(feature = "rules-file")]
-        if let Some(file) = &self.pipeline.rules_file {
+        #[cfg(feature = "files")]
+        if let Some((file, _)) = &self.pipeline.rules_file {
             telemetry.rules_file_gauge(file.error().is_some());
         }
         #[cfg(feature = "room")]

@@ -6,8 +6,8 @@ use waiting_room_core::ConfigError;
 
 use super::limits_report::{LimitReport, LimitsReport};
 use crate::{
+    pipeline::Pipeline,
     rate::{LimitSet, Limits, RateLimit},
-    rules_file::FollowedFile,
 };
 
 /// Observes the rate limits of a layer and changes them while they are in use.
@@ -16,20 +16,23 @@ use crate::{
 /// applies only to this process. If several nodes share a store, change the limits on each node.
 #[derive(Clone)]
 pub struct LimitsHandle {
-    set: Arc<LimitSet>,
-    file: Option<Arc<FollowedFile>>,
+    pipeline: Arc<Pipeline>,
 }
 
 impl LimitsHandle {
-    pub(super) const fn new(set: Arc<LimitSet>, file: Option<Arc<FollowedFile>>) -> Self {
-        Self { set, file }
+    pub(super) const fn new(pipeline: Arc<Pipeline>) -> Self {
+        Self { pipeline }
+    }
+
+    fn set(&self) -> &LimitSet {
+        &self.pipeline.limits.in_force
     }
 
     /// Returns the current rate limits that were set in code, through the builder or
     /// [`change`](Self::change). The limits of a rules file are not included.
     #[must_use]
     pub fn in_force(&self) -> Vec<RateLimit> {
-        self.set.written().code.clone()
+        self.set().written().code.clone()
     }
 
     /// Changes the rate limits. The new limits take effect immediately.
@@ -63,8 +66,9 @@ impl LimitsHandle {
         &self,
         change: impl Fn(Vec<RateLimit>) -> Vec<RateLimit>,
     ) -> Result<(), ConfigError> {
-        self.set.change(|Limits { code, file }| Limits { code: change(code), file })?;
-        if let Some(file) = &self.file
+        self.set().change(|Limits { code, file }| Limits { code: change(code), file })?;
+        #[cfg(feature = "files")]
+        if let Some((file, _)) = &self.pipeline.rules_file
             && file.error().is_some()
         {
             file.reload();
@@ -92,8 +96,8 @@ impl LimitsHandle {
     /// ```
     #[must_use]
     pub fn report(&self) -> LimitsReport {
-        let now = self.set.now();
-        let policies = self.set.policies.load();
+        let now = self.set().now();
+        let policies = self.set().policies.load();
         LimitsReport {
             limits: policies.iter().map(|policy| LimitReport::of(policy, now)).collect(),
         }
@@ -104,16 +108,16 @@ impl LimitsHandle {
     /// method is cheap enough to be called each second.
     #[must_use]
     pub fn over(&self) -> Vec<(String, u64)> {
-        let policies = self.set.policies.load();
+        let policies = self.set().policies.load();
         policies.iter().map(|policy| (policy.name.to_string(), policy.subject.over())).collect()
     }
 
     /// Returns the reason why the current contents of the rules file are not in effect, or `None`
     /// if they are in effect or if there is no rules file.
-    #[cfg(feature = "rules-file")]
+    #[cfg(feature = "files")]
     #[must_use]
     pub fn file_error(&self) -> Option<crate::rate::RulesFileError> {
-        self.file.as_ref()?.error()
+        self.pipeline.rules_file.as_ref()?.0.error()
     }
 }
 

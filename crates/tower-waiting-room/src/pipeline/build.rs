@@ -13,6 +13,8 @@ use super::{
     order::{Pipeline, RoomPart},
     stage::Stage,
 };
+#[cfg(feature = "files")]
+use crate::rules_file::FollowedFile;
 use crate::{
     ambient::StageClock,
     config::{Enforcement, WaitingRoomConfig},
@@ -20,7 +22,6 @@ use crate::{
     rate::RateStage,
     request::Callers,
     respond::Responder,
-    rules_file::FollowedFile,
     telemetry::Telemetry,
 };
 
@@ -37,12 +38,11 @@ impl Pipeline {
         let clock = config.room_options.clock(clock);
         let limits = RateStage::new(&config.rates, telemetry.clone(), clock.clone())
             .expect("the limits were validated when the configuration was built");
-        let followed = config
+        // The rules file is read before the first request.
+        #[cfg(feature = "files")]
+        let rules_file = config
             .rules_file
             .map(|file| FollowedFile::new(file, Arc::clone(&limits.in_force), telemetry.clone()));
-        // The rules file is read before the first request. The watch has to live as long as the
-        // pipeline.
-        let (rules_file, watch) = followed.unzip();
         #[cfg(feature = "room")]
         let room = config.room.as_ref().map(|rules| -> Arc<dyn RoomPart> {
             let schedule = config.schedule;
@@ -84,8 +84,8 @@ impl Pipeline {
             .with_paths(push, transfer),
             rate_headers: config.rates.headers.fields(),
             debug_header: config.debug_header,
+            #[cfg(feature = "files")]
             rules_file,
-            _watch: watch.flatten(),
             bypass: config.bypass,
             preflight: config.preflight,
             clock,

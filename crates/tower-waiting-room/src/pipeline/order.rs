@@ -31,6 +31,8 @@ use super::{
     reply::Reply,
     stage::Stage,
 };
+#[cfg(feature = "files")]
+use crate::rules_file::{FollowedFile, Watch};
 use crate::{
     ambient::StageClock,
     config::{DebugHeader, Enforcement, Preflight},
@@ -41,7 +43,6 @@ use crate::{
     request::{Bypass, Callers, Findings, RequestHead},
     respond::{Outcome, Responder},
     room::{BoxFuture, Opened, PassRenewal, Token, TokenSource, Visitor},
-    rules_file::{FollowedFile, Watch},
     telemetry::Telemetry,
 };
 
@@ -61,11 +62,10 @@ pub(crate) struct Pipeline {
     /// The function that selects the stages of a request, out of those that the layer has. A test
     /// replaces it to add stages.
     pub(super) order: fn(&Visitor) -> &'static [Stage],
-    /// The rules file with rate limits, for the operator's handle.
-    pub(crate) rules_file: Option<Arc<FollowedFile>>,
-    /// The watch that updates the limits whenever the rules file changes, until the pipeline is
-    /// dropped.
-    pub(super) _watch: Option<Watch>,
+    /// The rules file with rate limits, and the watch that updates the limits whenever the file
+    /// changes, until the pipeline is dropped.
+    #[cfg(feature = "files")]
+    pub(crate) rules_file: Option<(Arc<FollowedFile>, Option<Watch>)>,
     /// The bypass rules. The first rule that covers a request provides the name in the request's
     /// reason.
     pub(super) bypass: Vec<Bypass>,

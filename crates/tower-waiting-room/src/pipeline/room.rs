@@ -125,7 +125,7 @@ impl Pipeline {
         let rules = room.rules();
         // Only the room is suspended. The limits and gates stay in effect, because they protect the
         // service from individual clients even without a room.
-        if rules.mode() == RoomMode::Suspended {
+        if rules.mode == RoomMode::Suspended {
             return Self::pass_by(journey, "suspended");
         }
         if let Some(stop) = self.posted(room, head, journey) {

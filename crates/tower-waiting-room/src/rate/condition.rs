@@ -1,4 +1,4 @@
-//! Conditions in a rules file: the values that parts of a request must have or must not have.
+//! Conditions of a limit from a file: the values that parts of a request must or must not have.
 //!
 //! A rule in a rules file limits the requests that match all of its entries, such as the method
 //! `POST` and the path `/login`. Each entry becomes one [`Condition`]. Limits that are defined in
@@ -15,20 +15,25 @@ use ipnet::IpNet;
 
 use crate::request::{Caller, Doubt, Matcher, Part, PathRule, network as network_of};
 
-/// A condition on one part of a request: the value that the part must have, and the values that it
+/// A condition on one part of a request: the values that the part may have, and the values that it
 /// must not have.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Condition {
     /// The part of the request to which the condition applies: an address, a method, a header, …
     pub(crate) part: Part,
-    /// The required value. `None` accepts every value, and also a missing part, because missing
-    /// parts are handled by the [`MissingKey`](crate::request::MissingKey) of the limit.
-    pub(crate) is: Option<Literal>,
+    /// The accepted values. An empty list accepts every value, and also a missing part, because
+    /// missing parts are handled by the [`MissingKey`](crate::request::MissingKey) of the limit.
+    pub(crate) is: Arc<[Literal]>,
     /// The excluded values, which belong to neighboring rules that apply instead of this rule.
     pub(crate) is_not: Arc<[Literal]>,
 }
 
 impl Condition {
+    /// Returns whether every request satisfies this condition.
+    pub(crate) fn is_trivial(&self) -> bool {
+        self.is.is_empty() && self.is_not.is_empty()
+    }
+
     /// Returns whether a request satisfies this condition.
     ///
     /// Servers may interpret the same path in different ways. A required path matches if any
@@ -43,9 +48,8 @@ impl Condition {
         // Literals that are networks or matchers are tested against the request itself. Reading the
         // part as a string may allocate, so the string is read only if there is a literal to
         // compare it with. All literals for one part have the same kind of test, so checking the
-        // first exclusion is enough.
-        let is_text = |literal: &Literal| literal.test == Test::Text;
-        let has_text = self.is.iter().chain(self.is_not.first()).any(is_text);
+        // first one is enough.
+        let has_text = self.is.first().or(self.is_not.first()).is_some_and(Literal::is_text);
         let text = has_text.then(|| self.part.value(caller)).flatten();
         let has = |literal: &Literal, doubt| match &literal.test {
             Test::Address(network) => {
@@ -54,8 +58,8 @@ impl Condition {
             Test::Request(matcher) => matcher.covers(&caller.head, doubt),
             Test::Text => text.as_deref() == Some(literal.as_str().as_bytes()),
         };
-        self.is.as_ref().is_none_or(|matcher| has(matcher, Doubt::Covered))
-            && !self.is_not.iter().any(|matcher| has(matcher, Doubt::Exempt))
+        (self.is.is_empty() || self.is.iter().any(|literal| has(literal, Doubt::Covered)))
+            && !self.is_not.iter().any(|literal| has(literal, Doubt::Exempt))
     }
 }
 
@@ -87,38 +91,43 @@ impl Literal {
     ///
     /// Returns a description of the values that are valid for this key if no request can have the
     /// given value.
-    pub(crate) fn new(key: &str, text: String) -> Result<Self, String> {
-        match key {
-            "remote_address" => {
+    pub(crate) fn new(part: &Part, text: String) -> Result<Self, String> {
+        match part {
+            Part::Address => {
                 let network = network_of(&text);
                 let network = network.map_err(|error| error.expected().to_owned())?;
                 Ok(Self { text: shown(&network), test: Test::Address(network) })
             }
             // Methods are case-sensitive (RFC 9110 section 9.1). The standard methods are in upper
             // case, so `post` is treated as a mistake, not as a different method.
-            "method" => match Method::from_bytes(text.as_bytes()) {
+            Part::Method => match Method::from_bytes(text.as_bytes()) {
                 Ok(method) if !text.bytes().any(|byte| byte.is_ascii_lowercase()) => {
                     Ok(Self { text, test: Test::Request(Matcher::Method(method)) })
                 }
                 _ => Err("the name of a method in upper case, such as POST".to_owned()),
             },
-            "path" if is_path(&text) => Ok(Self {
-                text: text.clone(),
-                test: Test::Request(Matcher::Path(PathRule::exact(text))),
-            }),
-            "path" => Err(PATH.to_owned()),
-            "visitor" => Err("no value, because a rule cannot name a visitor".to_owned()),
-            _ => match key.split_once('.') {
-                // A semicolon ends the value of a cookie (RFC 6265 section 4.2.1).
-                Some(("cookie", _)) if !is_field(&text) || text.contains(';') => {
-                    Err("the value of a cookie".to_owned())
-                }
-                Some(("header", _)) if !is_field(&text) => Err("the value of a header".to_owned()),
-                // The key is computed by a closure that the application supplies, which may return
-                // any string.
-                _ => Ok(Self { text, test: Test::Text }),
-            },
+            Part::Path if is_path(&text) => {
+                let rule = match text.strip_suffix('*') {
+                    Some(prefix) if prefix.ends_with('/') => PathRule::prefix(prefix.to_owned()),
+                    Some(_) | None => PathRule::exact(text.clone()),
+                };
+                Ok(Self { text, test: Test::Request(Matcher::Path(rule)) })
+            }
+            Part::Path => Err(PATH.to_owned()),
+            Part::Everyone => Err("no value, because all requests share this key".to_owned()),
+            Part::Visitor => Err("no value, because a rule cannot name a visitor".to_owned()),
+            // A semicolon ends the value of a cookie (RFC 6265 section 4.2.1).
+            Part::Cookie(_) if !is_field(&text) || text.contains(';') => {
+                Err("the value of a cookie".to_owned())
+            }
+            Part::Header(_) if !is_field(&text) => Err("the value of a header".to_owned()),
+            // A closure that the application supplies may return any string.
+            Part::By(..) | Part::Cookie(_) | Part::Header(_) => Ok(Self { text, test: Test::Text }),
         }
+    }
+
+    fn is_text(&self) -> bool {
+        self.test == Test::Text
     }
 
     /// Returns the value in canonical notation.

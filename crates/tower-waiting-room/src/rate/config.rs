@@ -5,6 +5,8 @@
 //! what the layer adds to a quota: the name in headers, and the bound on how long a leaky queue
 //! holds a request. [`Limiter::validate`] checks the arithmetic of a quota.
 
+use std::path::PathBuf;
+
 use waiting_room_core::{ConfigError, Limiter, error::ConfigErrorKind, rate::Algorithm};
 
 use super::{
@@ -14,7 +16,7 @@ use super::{
 };
 use crate::{
     rate_headers::{MAX_NAME_LEN, RateHeaders},
-    request::{ClientIp, Scope, validate_name},
+    request::{ClientIp, Part, Scope, validate_name},
 };
 
 /// The settings for rate limits that are fixed at start-up, and the initial limits.
@@ -31,6 +33,16 @@ pub(crate) struct RateConfig {
     /// The maximum number of requests that all leaky queues together hold at a time. Each held
     /// request occupies memory for the request, its future and its connection.
     pub(crate) max_held: usize,
+}
+
+/// The rules file from which limits are read, and the meaning of the keys in this file.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RulesSource {
+    /// The path of the file. The path is empty if the application has named keys but no file. An
+    /// empty path is rejected.
+    pub(crate) path: PathBuf,
+    /// The keys that the application has named, in addition to the built-in ones.
+    pub(crate) descriptors: Vec<Part>,
 }
 
 impl RateConfig {

@@ -174,12 +174,6 @@ impl Bypass {
         &self.name
     }
 
-    /// Returns the test of the rule.
-    #[cfg(all(test, feature = "cloudflare"))]
-    pub(crate) fn matcher(&self) -> &Matcher {
-        &self.matcher
-    }
-
     /// Returns whether the rule needs the address of the client.
     pub(crate) fn needs_address(&self) -> bool {
         self.matcher.needs_address()

@@ -255,13 +255,17 @@ impl Key {
 }
 
 impl Part {
+    /// The names of the parts in files, apart from `cookie.<name>` and `header.<name>`.
+    pub(crate) const BUILT_IN: [&str; 5] =
+        ["everyone", "method", "path", "remote_address", "visitor"];
+
     /// Returns the built-in part with this name in configuration and rules files, such as
     /// `remote_address` or `header.x-api-key`. Returns `None` if no part has this name. Parts are
     /// displayed under the same names.
-    #[cfg(any(feature = "config-file", feature = "rules-file"))]
     pub(crate) fn named(name: &str) -> Option<Self> {
         match name.split_once('.') {
             None => Some(match name {
+                "everyone" => Self::Everyone,
                 "method" => Self::Method,
                 "path" => Self::Path,
                 "remote_address" => Self::Address,
@@ -277,7 +281,6 @@ impl Part {
     }
 
     /// Returns the name that the application gave to a closure.
-    #[cfg(feature = "rules-file")]
     pub(crate) fn name(&self) -> Option<&str> {
         if let Self::By(name, _) = self { Some(name) } else { None }
     }

@@ -27,7 +27,7 @@ use http::{
 use memchr::memmem;
 use waiting_room_core::{ConfigError, error::ConfigErrorKind};
 
-#[cfg(feature = "cloudflare")]
+#[cfg(feature = "room")]
 use super::mustache::MustachePage;
 #[cfg(feature = "room")]
 use super::template::{Template, Variables};
@@ -201,7 +201,7 @@ impl Page {
     pub(super) fn html(&self, answer: &Answer) -> Result<Option<(Bytes, Reuse)>, Failure> {
         Ok(match &self.body {
             Body::Closure(_) => None,
-            #[cfg(feature = "cloudflare")]
+            #[cfg(feature = "room")]
             Body::Mustache(page) => Some((page.render(answer).into(), Reuse::Allowed)),
             Body::Own => Some((self.own.render(answer).into(), Reuse::Allowed)),
             #[cfg(feature = "room")]
@@ -227,7 +227,7 @@ impl Page {
     ) -> Result<Response<Bytes>, Failure> {
         let mut response = match &self.body {
             Body::Closure(page) => page(answer, head),
-            #[cfg(feature = "cloudflare")]
+            #[cfg(feature = "room")]
             Body::Mustache(page) => of_type(HTML, page.render(answer)),
             Body::Own => of_type(HTML, self.own.render(answer)),
             #[cfg(feature = "room")]
@@ -274,7 +274,7 @@ impl fmt::Debug for Page {
 #[derive(Clone)]
 enum Body {
     Closure(Arc<Closure>),
-    #[cfg(feature = "cloudflare")]
+    #[cfg(feature = "room")]
     Mustache(Arc<MustachePage>),
     /// The default page.
     Own,

@@ -101,7 +101,7 @@ impl RoomStage {
         let SharedRoom { store, on_failure } = shared;
         let pace = CheckInPace::new().expect("the quotas are constants that a limiter accepts");
         Self {
-            tokens: Tokens::new(keys, store.rules().name()),
+            tokens: Tokens::new(keys, &store.rules().name),
             identities: Identities::new(keys),
             transport,
             sessions: Arc::new(Sessions::new(clock.clone(), telemetry.clone())),
@@ -194,7 +194,7 @@ impl RoomStage {
         if self.outage.is_on() {
             self.outage.saw(pass, now);
         }
-        !rules.may_lapse_first(pass, now, Self::UNDER_WAY)
+        !rules.timing().may_lapse_first(pass, now, Self::UNDER_WAY)
     }
 
     /// Returns the application's response to a newcomer who is challenged before the store is
@@ -287,7 +287,8 @@ impl RoomStage {
         // the store count the visitor again.
         let heard = now + Self::UNDER_WAY;
         let is_due = |pass: &Pass| {
-            rules.is_renewal_due(pass, heard) || pass.last_check_in < self.store.remembers_since()
+            rules.timing().is_renewal_due(pass, heard)
+                || pass.last_check_in < self.store.remembers_since()
         };
         if verified.is_ahead() {
             // The clock was set back, possibly across a restart of the store, so the store may not
@@ -306,7 +307,7 @@ impl RoomStage {
                 let asked = self.store.renew(pass, ends_by, renewing, Arc::clone(&self.outage));
                 // A pass that is due because of its age expires before a whole session is over, so
                 // it is worth waiting for the fresh pass.
-                let patience = if rules.is_renewal_due(&pass, heard) {
+                let patience = if rules.timing().is_renewal_due(&pass, heard) {
                     PassRenewal::PATIENCE
                 } else {
                     PassRenewal::SHORT_PATIENCE
@@ -352,7 +353,8 @@ impl RoomStage {
             Verdict::Admit { reason: Reason::AdmittedActive | Reason::AdmittedPass, .. } => {}
             Verdict::Admit { pass, .. } if pass.accepted_at == pass.last_check_in => {
                 let ticket = if let Visitor::Proven(Opened::Ticket(ticket)) = visitor {
-                    let has_lapsed = self.store.rules().has_lapsed(ticket, pass.accepted_at);
+                    let has_lapsed =
+                        self.store.rules().timing().has_lapsed(ticket, pass.accepted_at);
                     (!ticket.is_ahead() && !has_lapsed).then_some(&**ticket)
                 } else {
                     None
@@ -372,7 +374,7 @@ impl RoomStage {
     /// `draw` spreads visitors evenly over this range, so that a flood of visitors does not come
     /// back all at once.
     pub(crate) fn overload_interval(&self, draw: u64) -> Duration {
-        let longest = self.store.rules().refresh_interval();
+        let longest = self.store.rules().refresh_interval;
         let share = u32::try_from(draw % 1_000).unwrap_or(0);
         let interval = longest / 4 + longest * 3 / 4 * share / 1_000;
         Duration::from_secs(interval.as_secs() + 1)

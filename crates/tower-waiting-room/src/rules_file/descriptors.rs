@@ -6,9 +6,10 @@
 //!   remote_address = 192.0.2.7  unlimited ─►  shop/remote_address=192.0.2.7
 //! ```
 //!
-//! A rule contains all entries from the root down to its descriptor, so it can be evaluated without
-//! the tree. Dependencies between siblings are also resolved: the values that siblings name become
-//! exceptions of the entry without a value.
+//! Each rule becomes a [`RateLimit`], like a limit that is defined in code. It contains all entries
+//! from the root down to its descriptor: entries with a value become conditions, and entries without
+//! a value form the key. Dependencies between siblings are also resolved: the values that siblings
+//! name become exceptions of the entry without a value.
 //!
 //! Reading stops at the first mistake. The depth, the number of rules and the length of names are
 //! bounded, so that a file of valid size cannot use too much memory or produce headers that are too
@@ -16,85 +17,74 @@
 
 use std::{collections::HashMap, path::Path, sync::Arc};
 
+use serde::{Deserialize, Deserializer, de::Error};
+
 use super::{
-    entry::{RuleEntry, key, literal, path_of},
+    entry::{literals, part, path_of},
     error::RulesFileError,
     fields::{Fields, Given, Span},
     formats::format_of,
-    limit::{FileLimit, RateLimit, rate_limit},
+    limit::{self, rate_limit},
     node::Node,
     text::{self, Text},
 };
 use crate::{
-    rate::{Literal, OverLimit},
+    rate::{Condition, Literal, OverLimit, RateLimit},
     rate_headers::MAX_NAME_LEN,
+    request::{Key, Part},
 };
 
-/// The content of a valid file.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct RulesFile {
-    /// The first part of the name of every rule that is not named in the file.
-    pub(crate) domain: String,
-    /// The rules in the order of the file. An outer rule precedes the rules that are nested in it.
-    pub(crate) rules: Vec<FileRule>,
+/// Reads a rules file, in which each key must be built in or listed in `registered`.
+///
+/// # Errors
+///
+/// Returns an error if the file cannot be read, or for the first mistake in the file.
+pub(super) fn load(path: &Path, registered: &[Part]) -> Result<Vec<RateLimit>, RulesFileError> {
+    let bytes = text::read(path).map_err(|error| RulesFileError::unreadable(path, error))?;
+    parse(path, &bytes, registered)
 }
 
-/// A descriptor with a `rate_limit`, together with the descriptors around it.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct FileRule {
-    /// The name of the rule in the file, or the path to the rule, such as
-    /// `shop/remote_address/path=/login`.
-    ///
-    /// The name is unique in the file. In a path, spaces, quotation marks, `%`, backslashes, and
-    /// all characters except printable ASCII are percent-encoded. The name stays the same as long
-    /// as the path does, so a limit keeps its state when other parts of the file change.
-    pub(crate) name: String,
-    /// The line on which the descriptor begins, starting at 1.
-    pub(crate) line: usize,
-    /// The entries from the root down to the descriptor. The rule applies to requests that match
-    /// all entries.
-    pub(crate) entries: Vec<RuleEntry>,
-    /// The limit, or `None` if the rule limits nothing. Such a rule still has an effect if it names
-    /// a value: the sibling without a value then does not apply to that value.
-    pub(crate) limit: Option<FileLimit>,
+/// Reads the content of a file. The extension of `path` selects the format, and error messages name
+/// the path.
+pub(super) fn parse(
+    path: &Path,
+    bytes: &[u8],
+    registered: &[Part],
+) -> Result<Vec<RateLimit>, RulesFileError> {
+    let read = format_of(path)?;
+    let text = Text::new(path, bytes)?;
+    let mut fields = Fields::root(text, read(text)?, &ROOT_FIELDS)?;
+    let domain = fields.require("domain", "a name for all rules of the file")?.text()?;
+    let descriptors = fields.require("descriptors", "a list")?;
+    Reading::of(descriptors, Some(domain), registered)
 }
 
-impl RulesFile {
-    /// Reads a file. Every key in the file must be built in or listed in `registered`.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the file cannot be read, or for the first mistake in the file.
-    pub(crate) fn load(path: &Path, registered: &[&str]) -> Result<Self, RulesFileError> {
-        let bytes = text::read(path).map_err(|error| RulesFileError::unreadable(path, error))?;
-        Self::parse(path, &bytes, registered)
-    }
+/// The descriptors in the field `rate_limits` of a configuration file. Their limits have the same
+/// default names as in a rules file, but without a domain.
+#[derive(Default)]
+pub(crate) struct Descriptors(pub(crate) Vec<RateLimit>);
 
-    /// Reads the content of a file. The extension of `path` selects the format, and error messages
-    /// name the path.
-    pub(super) fn parse(
-        path: &Path,
-        bytes: &[u8],
-        registered: &[&str],
-    ) -> Result<Self, RulesFileError> {
-        let read = format_of(path)?;
-        let text = Text::new(path, bytes)?;
-        Reading::of(text, read(text)?, registered)
+impl<'de> Deserialize<'de> for Descriptors {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let given = Given::without_text("rate_limits", Node::deserialize(deserializer)?);
+        Reading::of(given, None, &[]).map(Self).map_err(D::Error::custom)
     }
 }
 
 /// The state of a file that is being read.
-pub(super) struct Reading<'a> {
-    registered: &'a [&'a str],
-    domain: String,
-    rules: Vec<FileRule>,
-    /// The name and the line of each rule, for the error message about a duplicate name.
-    names: HashMap<String, usize>,
+struct Reading<'a> {
+    registered: &'a [Part],
+    /// The first part of the name of every rule that is not named in the file.
+    domain: Option<String>,
+    /// The limits in the order of the file. An outer limit precedes those that are nested in it.
+    limits: Vec<RateLimit>,
+    /// The name and the location of each rule, including those that limit nothing.
+    names: HashMap<String, Span<'a>>,
 }
 
-/// A descriptor whose key and value have been read.
+/// A descriptor whose key and values have been read.
 struct Descriptor<'a> {
-    entry: RuleEntry,
+    entry: Condition,
     /// The location of the key, for errors about the key.
     key: Span<'a>,
     /// The remaining fields, such as the limit and the nested descriptors.
@@ -102,18 +92,15 @@ struct Descriptor<'a> {
 }
 
 impl<'a> Reading<'a> {
-    /// Reads all rules of a file from its root node.
-    pub(super) fn of(
-        text: Text<'a>,
-        root: Node,
-        registered: &'a [&'a str],
-    ) -> Result<RulesFile, RulesFileError> {
-        let mut fields = Fields::root(text, root, &ROOT_FIELDS)?;
-        let domain = fields.require("domain", "a name for all rules of the file")?.text()?;
-        let descriptors = fields.require("descriptors", "a list")?;
-        let mut reading = Self { registered, domain, rules: Vec::new(), names: HashMap::new() };
+    /// Reads all rules of a file from the list of its outermost descriptors.
+    fn of(
+        descriptors: Given<'a>,
+        domain: Option<String>,
+        registered: &'a [Part],
+    ) -> Result<Vec<RateLimit>, RulesFileError> {
+        let mut reading = Self { registered, domain, limits: Vec::new(), names: HashMap::new() };
         reading.descriptors(descriptors, &mut Vec::new())?;
-        Ok(RulesFile { domain: reading.domain, rules: reading.rules })
+        Ok(reading.limits)
     }
 
     /// Reads a list of sibling descriptors that are nested in the `outer` entries.
@@ -122,86 +109,69 @@ impl<'a> Reading<'a> {
     fn descriptors(
         &mut self,
         given: Given<'a>,
-        outer: &mut Vec<RuleEntry>,
+        outer: &mut Vec<Condition>,
     ) -> Result<(), RulesFileError> {
         if outer.len() == MAX_DEPTH {
             let depth = format!("at depth {}", MAX_DEPTH + 1);
             return Err(given.place.wrong(depth, format_args!("at most {MAX_DEPTH}")));
         }
-        for mut descriptor in self.neighbours(given)? {
+        for Descriptor { entry, key, mut fields } in self.siblings(given)? {
             // A rule that named a key twice would match only requests with two values for the key,
             // but most keys have only one value.
-            if outer.iter().any(|entry| entry.key == descriptor.entry.key) {
-                let given = format!("{:?}", descriptor.entry.key);
-                return Err(descriptor.key.wrong(given, "a key that no outer descriptor has"));
+            if outer.iter().any(|outer| outer.part == entry.part) {
+                let given = format!("{:?}", entry.part.to_string());
+                return Err(key.wrong(given, "a key that no outer descriptor has"));
             }
-            outer.push(descriptor.entry.clone());
-            let rules = self.rules.len();
-            self.rule(&mut descriptor.fields, outer)?;
-            if let Some(inner) = descriptor.fields.take("descriptors") {
+            outer.push(entry);
+            let rules = self.names.len();
+            self.rule(&mut fields, outer)?;
+            if let Some(inner) = fields.take("descriptors") {
                 self.descriptors(inner, outer)?;
             }
             // Neither this descriptor nor any nested descriptor has a `rate_limit`. This is most
             // likely a mistake, such as wrong indentation, so it is not ignored.
-            if self.rules.len() == rules {
+            if self.names.len() == rules {
                 let expected = "a rate_limit, or descriptors that have one";
-                return Err(descriptor.fields.place.wrong("without effect", expected));
+                return Err(fields.place.wrong("without effect", expected));
             }
             outer.pop();
         }
         Ok(())
     }
 
-    /// Reads the descriptors of a list. The values that descriptors name become exceptions of the
-    /// sibling without a value.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if two descriptors have the same key and value. Values are compared after
-    /// parsing, so different notations of the same address count as equal.
-    fn neighbours(&self, given: Given<'a>) -> Result<Vec<Descriptor<'a>>, RulesFileError> {
-        let mut indices = HashMap::new();
+    /// Reads the descriptors of a list. The values that descriptors name become exceptions of their
+    /// siblings without a value.
+    fn siblings(&self, given: Given<'a>) -> Result<Vec<Descriptor<'a>>, RulesFileError> {
+        let descriptors = given.list()?.into_iter().map(|given| self.descriptor(given));
+        let mut descriptors = descriptors.collect::<Result<Vec<_>, _>>()?;
         let mut named: HashMap<String, Vec<Literal>> = HashMap::new();
-        let mut descriptors: Vec<Descriptor<'a>> = Vec::new();
-        for given in given.list()? {
-            let descriptor = self.descriptor(given)?;
-            let RuleEntry { key, value, .. } = &descriptor.entry;
-            let text = value.as_ref().map(|value| value.as_str().to_owned());
-            let index = descriptors.len();
-            if let Some(earlier) = indices.insert((key.clone(), text), index) {
-                let line = descriptors[earlier].fields.place.line();
-                let given = format!("the same as the one on line {line}");
-                return Err(descriptor.fields.place.wrong(given, "another key or value"));
-            }
-            if let Some(value) = value {
-                named.entry(key.clone()).or_default().push(value.clone());
-            }
-            descriptors.push(descriptor);
+        for Descriptor { entry, .. } in &descriptors {
+            named.entry(entry.part.to_string()).or_default().extend_from_slice(&entry.is);
         }
-        // For each key, at most one sibling has no value, because duplicates were rejected above.
         for Descriptor { entry, .. } in &mut descriptors {
-            if entry.value.is_none() {
-                entry.except = named.remove(&entry.key).unwrap_or_default().into();
+            if entry.is.is_empty() {
+                entry.is_not = named[&entry.part.to_string()].as_slice().into();
             }
         }
         Ok(descriptors)
     }
 
-    /// Reads the key and the value of a descriptor.
+    /// Reads the key and the values of a descriptor.
     fn descriptor(&self, given: Given<'a>) -> Result<Descriptor<'a>, RulesFileError> {
         let mut fields = given.table(&FIELDS)?;
         let given = fields.require("key", "the part of a request to match")?;
-        let place = given.place.clone();
-        let key = key(given, self.registered)?;
+        let key = given.place.clone();
+        let part = part(given, self.registered)?;
         // The first published example of this format spells `value` with a capital letter.
-        let value = match (fields.take("value"), fields.take("Value")) {
+        let is = match (fields.take("value"), fields.take("Value")) {
             (Some(_), Some(second)) => {
                 return Err(second.wrong("either value or Value, but not both"));
             }
-            (value, capital) => value.or(capital).map(|given| literal(&key, given)).transpose()?,
+            (Some(given), None) | (None, Some(given)) => literals(&part, given)?,
+            (None, None) => Arc::default(),
         };
-        let entry = RuleEntry { key, value, except: Arc::default() };
-        Ok(Descriptor { entry, key: place, fields })
+        let entry = Condition { part, is, is_not: Arc::default() };
+        Ok(Descriptor { entry, key, fields })
     }
 
     /// Adds the rule of a descriptor, if it has a `rate_limit`.
@@ -213,44 +183,70 @@ impl<'a> Reading<'a> {
     fn rule(
         &mut self,
         fields: &mut Fields<'a>,
-        entries: &[RuleEntry],
+        entries: &[Condition],
     ) -> Result<(), RulesFileError> {
         let over_limit = over_limit(fields)?;
-        let RateLimit { name, mut limit } = match fields.take("rate_limit") {
-            Some(given) => rate_limit(given)?,
+        let mut table = match fields.take("rate_limit") {
+            Some(given) => given.table(&limit::FIELDS)?,
             None => match over_limit {
                 Some((_, given)) => return Err(given.wrong("no value without a rate_limit")),
                 None => return Ok(()),
             },
         };
-        match (&mut limit, over_limit) {
-            (Some(limit), Some((over_limit, _))) => limit.over_limit = over_limit,
-            (None, Some((_, given))) => return Err(given.wrong("no value together with unlimited")),
-            (_, None) => {}
-        }
-        if self.rules.len() == MAX_RULES {
+        if self.names.len() == MAX_RULES {
             let expected = format!("at most {MAX_RULES} in a file");
             return Err(fields.place.wrong("one rule too many", expected));
         }
-        let line = fields.place.line();
-        let (name, place) = match name {
+        let name = self.name(table.take("name"), &fields.place, entries)?;
+        match (rate_limit(name, table)?, over_limit) {
+            (Some(mut limit), over_limit) => {
+                // Each value of these parts is counted separately. If every entry names a value, all
+                // matching requests share one quota.
+                let each = entries.iter().filter(|entry| entry.is.is_empty());
+                let each: Vec<_> = each.map(|entry| entry.part.clone()).collect();
+                limit.key = if each.is_empty() { Key::global() } else { Key::from(each) };
+                let conditions = entries.iter().filter(|entry| !entry.is_trivial());
+                limit.conditions = conditions.cloned().collect();
+                limit.over_limit = over_limit.map(|(over, _)| over).unwrap_or_default();
+                self.limits.push(limit);
+            }
+            (None, Some((_, given))) => return Err(given.wrong("no value together with unlimited")),
+            // The rule has an effect if it names a value: the sibling without a value does not apply
+            // to that value.
+            (None, None) => {}
+        }
+        Ok(())
+    }
+
+    /// Returns the name of a rule: the given name, or the path to the rule. The path stays the same
+    /// when other parts of the file change, so a limit keeps its state.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the name is malformed, too long, or not unique in the file.
+    fn name(
+        &mut self,
+        given: Option<Given<'a>>,
+        rule: &Span<'a>,
+        entries: &[Condition],
+    ) -> Result<String, RulesFileError> {
+        let (name, place) = match given {
             Some(given) => {
                 let place = given.place.clone();
                 (called(given)?, place)
             }
-            None => (path_of(&self.domain, entries), fields.place.clone()),
+            None => (path_of(self.domain.as_deref(), entries), rule.clone()),
         };
         if name.len() > MAX_NAME_LEN {
             let expected =
                 format!("a name of at most {MAX_NAME_LEN} bytes, which the field name can set");
             return Err(place.wrong(format_args!("a rule called {name:?}"), expected));
         }
-        if let Some(earlier) = self.names.insert(name.clone(), line) {
-            let given = format!("{name:?}, the name of the rule on line {earlier}");
+        if let Some(earlier) = self.names.insert(name.clone(), rule.clone()) {
+            let given = format!("{name:?}, the name of the rule {}", earlier.reference());
             return Err(place.wrong(given, "a unique name"));
         }
-        self.rules.push(FileRule { name, line, entries: entries.to_vec(), limit });
-        Ok(())
+        Ok(name)
     }
 }
 

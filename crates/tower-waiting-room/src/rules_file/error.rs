@@ -23,7 +23,8 @@ use waiting_room_core::ConfigError;
 /// ```
 #[derive(Clone, Debug)]
 pub struct RulesFileError {
-    /// The path of the file, as it was configured.
+    /// The path of the file, as it was configured. It is empty for the limits of a configuration
+    /// file, whose path only the application knows.
     path: PathBuf,
     /// The position in the file, or `None` if the error concerns the whole file.
     position: Option<Position>,
@@ -58,6 +59,11 @@ impl RulesFileError {
     /// Creates an error that concerns the whole file.
     pub(super) fn whole(path: &Path, given: String) -> Self {
         Self { path: path.to_owned(), position: None, given, expected: None, source: None }
+    }
+
+    /// Creates the error for a limit of a configuration file.
+    pub(super) fn without_text(given: String, expected: String) -> Self {
+        Self { expected: Some(expected), ..Self::whole(Path::new(""), given) }
     }
 
     /// Creates the error for a file that cannot be opened or read.
@@ -106,6 +112,7 @@ impl RulesFileError {
         let given = &self.given;
         match self.position {
             Some(Position { line, column }) => format!("{path}:{line}:{column}: {given}"),
+            None if self.path.as_os_str().is_empty() => given.clone(),
             None => format!("{path}: {given}"),
         }
     }

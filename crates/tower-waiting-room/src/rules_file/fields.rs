@@ -22,7 +22,8 @@ use super::{
 /// The location of a value: its position in the text, and its path from the root.
 #[derive(Clone, Debug)]
 pub(super) struct Span<'a> {
-    text: Text<'a>,
+    /// The text of a rules file. In a configuration file, positions are known only to its parser.
+    text: Option<Text<'a>>,
     at: usize,
     /// The path of the value, such as `descriptors[0].rate_limit.unit`. The path of the root is
     /// empty.
@@ -32,19 +33,26 @@ pub(super) struct Span<'a> {
 impl<'a> Span<'a> {
     /// Returns the location of the root, which is the beginning of the file.
     pub(super) fn root(text: Text<'a>) -> Self {
-        Self { text, at: 0, path: String::new() }
+        Self { text: Some(text), at: 0, path: String::new() }
     }
 
-    /// Returns the line of the location, starting at 1.
-    pub(super) fn line(&self) -> usize {
-        self.text.line(self.at)
+    /// Returns a phrase that refers to this location, for errors at another location.
+    pub(super) fn reference(&self) -> String {
+        match &self.text {
+            Some(text) => format!("on line {}", text.line(self.at)),
+            None => format!("in {}", self.path),
+        }
     }
 
     /// Returns an error for this location, in the form that all errors have: the field, the given
     /// value, and the expected value.
     pub(super) fn wrong(&self, given: impl Display, expected: impl Display) -> RulesFileError {
         let field = if self.path.is_empty() { "the file" } else { &self.path };
-        self.text.wrong(self.at, format_args!("{field} is {given}"), expected)
+        let given = format!("{field} is {given}");
+        match &self.text {
+            Some(text) => text.wrong(self.at, given, expected),
+            None => RulesFileError::without_text(given, expected.to_string()),
+        }
     }
 
     /// Returns the location of a field in the table at this location.
@@ -63,6 +71,12 @@ pub(super) struct Given<'a> {
 }
 
 impl<'a> Given<'a> {
+    /// Returns the value of a field of a configuration file.
+    pub(super) fn without_text(field: &str, node: Node) -> Self {
+        let place = Span { text: None, at: 0, path: field.to_owned() };
+        Self { place, value: node.value }
+    }
+
     /// Returns an error that contains this value and a description of the valid values.
     pub(super) fn wrong(&self, expected: impl Display) -> RulesFileError {
         self.place.wrong(&self.value, expected)
@@ -158,6 +172,21 @@ impl<'a> Given<'a> {
             Given { place, value }
         });
         Ok(nodes.collect())
+    }
+
+    /// Returns the items of a list, or the value itself if it is no list.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the list is empty.
+    pub(super) fn one_or_more(self) -> Result<Vec<Self>, RulesFileError> {
+        match &self.value {
+            Value::List(items) if items.is_empty() => {
+                Err(self.place.wrong("an empty list", "at least one value"))
+            }
+            Value::List(_) => self.list(),
+            Value::Nothing | Value::Plain(_) | Value::Table(_) | Value::Text(_) => Ok(vec![self]),
+        }
     }
 
     /// Returns the fields of a table.

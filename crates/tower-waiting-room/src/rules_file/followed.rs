@@ -12,9 +12,9 @@ use std::{
     sync::{Arc, Mutex, OnceLock, PoisonError},
 };
 
-use super::{RulesFileError, RulesSource, Watch};
+use super::{RulesFileError, Watch};
 use crate::{
-    rate::{LimitSet, Limits},
+    rate::{LimitSet, Limits, RulesSource},
     telemetry::Telemetry,
 };
 

@@ -8,65 +8,39 @@
 use std::time::Duration;
 
 use jiff::fmt::friendly::SpanParser;
-use waiting_room_core::{Quota, rate::Algorithm};
+use waiting_room_core::{
+    Quota,
+    rate::{Algorithm, Alignment, Refusals},
+};
 
 use super::{
     error::RulesFileError,
     fields::{Fields, Given, Span},
 };
-use crate::rate::{
-    Limits, OverLimit,
-    names::{ALGORITHMS, ALIGNMENTS, REFUSALS, UNITS},
+use crate::{
+    rate::{Limits, RateLimit},
+    rate_headers::QuotaUnit,
+    request::{Key, MissingKey},
 };
 
-/// A limit as described in a file, without the conditions under which it applies.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct FileLimit {
-    /// The number of units per window, and the burst.
-    pub(crate) quota: Quota,
-    pub(crate) algorithm: Algorithm,
-    /// The cost of each request, or `None` for the default of 1.
-    pub(crate) cost: Option<u64>,
-    /// The number of keys that are remembered, or `None` for the same default as for a limit from
-    /// code.
-    pub(crate) max_keys: Option<usize>,
-    /// The effect on requests that exceed the limit. The descriptor that contains the table sets
-    /// this effect, based on its `shadow_mode` and `soft` fields.
-    pub(crate) over_limit: OverLimit,
-}
-
-/// The content of a `rate_limit`.
-pub(super) struct RateLimit<'a> {
-    /// The name of the rule, if the file contains a name. The name is checked when the descriptor
-    /// is read.
-    pub(super) name: Option<Given<'a>>,
-    /// The limit, or `None` if the rule is unlimited.
-    pub(super) limit: Option<FileLimit>,
-}
-
-/// Reads a `rate_limit`.
+/// Reads the fields of a `rate_limit`, apart from its name. Returns `None` if it is unlimited.
+///
+/// The descriptor that contains the table sets the key of the limit, its conditions, and its effect
+/// on requests that exceed it.
 ///
 /// # Errors
 ///
-/// Returns an error for the first field that is unknown, missing or invalid, or that contradicts
-/// another field.
-pub(super) fn rate_limit(given: Given<'_>) -> Result<RateLimit<'_>, RulesFileError> {
-    let mut fields = given.table(&FIELDS)?;
-    let name = fields.take("name");
+/// Returns an error for the first field that is missing or invalid, or that contradicts another
+/// field.
+pub(super) fn rate_limit(
+    name: String,
+    mut fields: Fields<'_>,
+) -> Result<Option<RateLimit>, RulesFileError> {
     // `unlimited: false` is the same as leaving the field out.
-    let unlimited = match fields.take("unlimited") {
-        Some(given) => given.flag()?,
-        None => false,
-    };
-    if unlimited {
-        fields.only_beside("unlimited")?;
-        return Ok(RateLimit { name, limit: None });
+    let unlimited = fields.take("unlimited").map(|given| given.flag()).transpose()?;
+    if unlimited == Some(true) {
+        return fields.only_beside("unlimited").map(|()| None);
     }
-    Ok(RateLimit { name, limit: Some(limit(fields)?) })
-}
-
-/// Reads the fields of a limit that is not unlimited.
-fn limit(mut fields: Fields<'_>) -> Result<FileLimit, RulesFileError> {
     let requests = fields.require("requests_per_unit", "the number of requests in each window")?;
     let limit = requests.number(0, Quota::MAX_LIMIT)?;
     let (window, window_place) = window(&mut fields)?;
@@ -86,9 +60,26 @@ fn limit(mut fields: Fields<'_>) -> Result<FileLimit, RulesFileError> {
         };
         place.wrong(error.given(), error.expected())
     })?;
-    let cost = fields.take("cost").map(|given| cost(&given, &quota)).transpose()?;
-    let max_keys = fields.take("max_keys").map(|given| max_keys(&given)).transpose()?;
-    Ok(FileLimit { quota, algorithm, cost, max_keys, over_limit: OverLimit::default() })
+    // By default, a rule does not apply to a request that lacks one of its keys.
+    let mut limit = RateLimit::new(name, quota, Key::global())
+        .algorithm(algorithm)
+        .missing_key(MissingKey::Bypass);
+    if let Some(given) = fields.take("cost") {
+        limit = limit.cost(cost(&given, &quota)?);
+    }
+    if let Some(given) = fields.take("max_keys") {
+        limit = limit.max_keys(max_keys(&given)?);
+    }
+    if let Some(given) = fields.take("missing_key") {
+        limit = limit.missing_key(given.one_of(&MISSING_KEYS)?);
+    }
+    if let Some(given) = fields.take("quota_unit") {
+        limit = limit.unit(given.one_of(&QUOTA_UNITS)?);
+    }
+    if let Some(given) = fields.take("adjustable") {
+        limit.is_adjustable = given.flag()?;
+    }
+    Ok(Some(limit))
 }
 
 /// Reads the algorithm, and the option that only this algorithm has.
@@ -99,7 +90,7 @@ fn limit(mut fields: Fields<'_>) -> Result<FileLimit, RulesFileError> {
 /// the option would hide a mistake.
 fn algorithm(fields: &mut Fields<'_>) -> Result<Algorithm, RulesFileError> {
     let mut algorithm = match fields.take("algorithm") {
-        Some(given) => given.one_of(&ALGORITHMS)?,
+        Some(given) => given.one_of(&algorithms())?,
         None => Algorithm::default(),
     };
     if let Some(given) = fields.take("refusals") {
@@ -158,7 +149,7 @@ fn max_keys(given: &Given<'_>) -> Result<usize, RulesFileError> {
 }
 
 /// The fields of a `rate_limit`, in the order in which messages list them.
-const FIELDS: [&str; 11] = [
+pub(super) const FIELDS: [&str; 14] = [
     "unit",
     "requests_per_unit",
     "window",
@@ -168,9 +159,48 @@ const FIELDS: [&str; 11] = [
     "burst",
     "cost",
     "max_keys",
+    "missing_key",
+    "quota_unit",
+    "adjustable",
     "name",
     "unlimited",
 ];
+
+/// The values of `unit`, each with the length of its window. A unit of varying length, such as a
+/// month, cannot be used as a window.
+const UNITS: [(&str, Duration); 5] = [
+    ("second", Duration::from_secs(1)),
+    ("minute", Duration::from_secs(60)),
+    ("hour", Duration::from_secs(3_600)),
+    ("day", Duration::from_secs(DAY)),
+    ("week", Duration::from_secs(7 * DAY)),
+];
+
+/// A day, in seconds.
+const DAY: u64 = 86_400;
+
+/// Returns the values of `algorithm`, each with the default option of the algorithm.
+fn algorithms() -> [(&'static str, Algorithm); Algorithm::ALL.len()] {
+    Algorithm::ALL.map(|algorithm| (algorithm.as_str(), algorithm))
+}
+
+/// The values of `refusals`, an option of the sliding log.
+const REFUSALS: [(&str, Refusals); 2] = [("count", Refusals::Count), ("ignore", Refusals::Ignore)];
+
+/// The values of `alignment`, an option of the fixed window.
+const ALIGNMENTS: [(&str, Alignment); 2] =
+    [("epoch", Alignment::Epoch), ("first_hit", Alignment::FirstHit)];
+
+/// The values of `missing_key`.
+const MISSING_KEYS: [(&str, MissingKey); 3] = [
+    ("address", MissingKey::Address),
+    ("bypass", MissingKey::Bypass),
+    ("refuse", MissingKey::Refuse),
+];
+
+/// The values of `quota_unit`.
+const QUOTA_UNITS: [(&str, QuotaUnit); 2] =
+    [("content_bytes", QuotaUnit::ContentBytes), ("requests", QuotaUnit::Requests)];
 
 /// The maximum number of keys that one rule may remember. This is also the maximum for all limits
 /// of a layer together, but that sum is checked later.

@@ -3,7 +3,12 @@
 //! A node stores a value exactly as it is written: `5`, `"5"` and `05` are different nodes. The
 //! meaning of a value depends on its field, and is determined by the typed accessors in `fields`.
 
-use std::fmt;
+use std::{collections::HashSet, fmt};
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{Error, MapAccess, SeqAccess, Visitor},
+};
 
 /// A value in a file.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,6 +40,67 @@ pub(super) struct NodeField {
     pub(super) at: usize,
     pub(super) name: String,
     pub(super) node: Node,
+}
+
+/// Reads a value of a configuration file, whose positions only the parser of the file knows.
+impl<'de> Deserialize<'de> for Node {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(NodeVisitor).map(|value| Self { at: 0, value })
+    }
+}
+
+struct NodeVisitor;
+
+impl<'de> Visitor<'de> for NodeVisitor {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_bool<E>(self, flag: bool) -> Result<Value, E> {
+        Ok(Value::Plain(flag.to_string()))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Value, E> {
+        Ok(Value::Plain(number.to_string()))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Value, E> {
+        Ok(Value::Plain(number.to_string()))
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<Value, E> {
+        Ok(Value::Plain(number.to_string()))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Value, E> {
+        Ok(Value::Text(text.to_owned()))
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Nothing)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
+        let mut nodes = Vec::new();
+        while let Some(node) = list.next_element()? {
+            nodes.push(node);
+        }
+        Ok(Value::List(nodes))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut table: A) -> Result<Value, A::Error> {
+        let mut fields = Vec::new();
+        let mut names = HashSet::new();
+        while let Some((name, node)) = table.next_entry::<String, _>()? {
+            if !names.insert(name.clone()) {
+                return Err(A::Error::custom(format_args!("{} is given twice", shortened(&name))));
+            }
+            fields.push(NodeField { at: 0, name, node });
+        }
+        Ok(Value::Table(fields))
+    }
 }
 
 /// Formats the value for a message: short, on one line, and in quotes unless it is a number or a

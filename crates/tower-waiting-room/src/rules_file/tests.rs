@@ -10,45 +10,75 @@ use waiting_room_core::{
     rate::{Algorithm, Alignment, Refusals},
 };
 
-use super::{entry::RuleEntry, limit::FileLimit, *};
-use crate::rate::{Literal, OverLimit};
+use super::*;
+use crate::{
+    rate::{Condition, Cost, Literal, OverLimit, RateLimit},
+    rate_headers::QuotaUnit,
+    request::{Key, MissingKey, Part},
+};
 
-const REGISTERED: [&str; 3] = ["message_type", "tenant", "user"];
+/// Returns the keys that the application has named.
+fn registered() -> Vec<Part> {
+    let named = |name: &'static str| Part::By(name.into(), std::sync::Arc::new(|_| None));
+    ["message_type", "tenant", "user"].map(named).into()
+}
 
-fn parse(name: &str, text: &str) -> Result<RulesFile, RulesFileError> {
-    RulesFile::parse(Path::new(name), text.as_bytes(), &REGISTERED)
+fn parse(name: &str, text: &str) -> Result<Vec<RateLimit>, RulesFileError> {
+    descriptors::parse(Path::new(name), text.as_bytes(), &registered())
 }
 
 #[track_caller]
-fn yaml(text: &str) -> RulesFile {
+fn yaml(text: &str) -> Vec<RateLimit> {
     parse("limits.yaml", text).unwrap_or_else(|error| panic!("{error}"))
 }
 
 #[track_caller]
-fn toml(text: &str) -> RulesFile {
+fn toml(text: &str) -> Vec<RateLimit> {
     parse("limits.toml", text).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// Returns the only limit of a file whose `rate_limit` has these fields.
 #[track_caller]
-fn limit(fields: &str) -> FileLimit {
-    let file =
-        yaml(&format!("domain: d\ndescriptors: [ {{ key: path, rate_limit: {{ {fields} }} }} ]\n"));
-    file.rules[0].limit.clone().unwrap()
+fn limit(fields: &str) -> RateLimit {
+    yaml(&format!("domain: d\ndescriptors: [ {{ key: path, rate_limit: {{ {fields} }} }} ]\n"))
+        .swap_remove(0)
 }
 
-fn entry(key: &str, value: Option<&str>, except: &[&str]) -> RuleEntry {
-    let literal = |&text: &&str| Literal::new(key, text.to_owned()).unwrap();
-    RuleEntry {
-        key: key.to_owned(),
-        value: value.as_ref().map(literal),
-        except: except.iter().map(literal).collect(),
-    }
+/// Returns what a limit covers and how it counts, as text.
+fn shown(limit: &RateLimit) -> String {
+    let RateLimit { name, quota, key, algorithm, conditions, over_limit, .. } = limit;
+    format!(
+        "{name} {quota:?} {key:?} {algorithm:?} {:?} {over_limit:?} {conditions:?}",
+        cost(limit)
+    )
+}
+
+fn cost(limit: &RateLimit) -> Option<u64> {
+    if let Cost::Fixed(cost) = limit.cost { Some(cost) } else { None }
+}
+
+/// Returns a condition on the part with this name.
+fn condition(key: &str, is: &[&str], is_not: &[&str]) -> Condition {
+    let named = |part: &Part| part.name() == Some(key);
+    let part = registered().into_iter().find(named).or_else(|| Part::named(key)).unwrap();
+    let literals = |texts: &[&str]| {
+        texts.iter().map(|&text| Literal::new(&part, text.to_owned()).unwrap()).collect()
+    };
+    Condition { is: literals(is), is_not: literals(is_not), part }
+}
+
+/// Returns each condition as text, because two closures are different keys.
+fn conditions(limit: &RateLimit) -> Vec<String> {
+    limit.conditions.iter().map(|condition| format!("{condition:?}")).collect()
+}
+
+fn texts(conditions: &[Condition]) -> Vec<String> {
+    conditions.iter().map(|condition| format!("{condition:?}")).collect()
 }
 
 #[test]
 fn the_example_of_the_chapter_means_five_a_day() {
-    let file = yaml(
+    let limits = yaml(
         "domain: messaging
 descriptors:
   - key: message_type
@@ -58,19 +88,12 @@ descriptors:
       requests_per_unit: 5
 ",
     );
-    let rule = FileRule {
-        name: "messaging/message_type=marketing".to_owned(),
-        line: 3,
-        entries: vec![entry("message_type", Some("marketing"), &[])],
-        limit: Some(FileLimit {
-            quota: Quota::per_day(5),
-            algorithm: Algorithm::Gcra,
-            cost: None,
-            max_keys: None,
-            over_limit: OverLimit::Refuse,
-        }),
-    };
-    assert_eq!(file, RulesFile { domain: "messaging".to_owned(), rules: vec![rule] });
+    let [limit] = &*limits else { panic!("{limits:?}") };
+    assert_eq!(limit.name, "messaging/message_type=marketing");
+    assert_eq!((limit.quota, limit.key.clone()), (Quota::per_day(5), Key::global()));
+    assert_eq!(conditions(limit), texts(&[condition("message_type", &["marketing"], &[])]));
+    assert_eq!((limit.algorithm, limit.over_limit), (Algorithm::Gcra, OverLimit::Refuse));
+    assert_eq!((limit.missing_key, limit.max_keys), (MissingKey::Bypass, RateLimit::MAX_KEYS));
     let from_toml = toml(
         "domain = 'messaging'
 
@@ -83,7 +106,7 @@ unit = 'day'
 requests_per_unit = 5
 ",
     );
-    assert_eq!(from_toml, file);
+    assert_eq!(shown(&from_toml[0]), shown(limit));
 }
 
 #[test]
@@ -119,13 +142,9 @@ value = 'POST'
 rate_limit = { unlimited = true, name = 'posts' }
 ",
     );
-    assert_eq!(from_yaml.rules.iter().map(|rule| rule.line).collect::<Vec<_>>(), [7, 11]);
-    assert_eq!(from_toml.rules.iter().map(|rule| rule.line).collect::<Vec<_>>(), [6, 11]);
-    let without_lines = |mut file: RulesFile| {
-        file.rules.iter_mut().for_each(|rule| rule.line = 0);
-        file
-    };
-    assert_eq!(without_lines(from_yaml), without_lines(from_toml));
+    assert_eq!(from_yaml.len(), 1);
+    let all = |limits: &[RateLimit]| limits.iter().map(shown).collect::<Vec<_>>();
+    assert_eq!(all(&from_yaml), all(&from_toml));
 }
 
 #[test]
@@ -144,13 +163,12 @@ descriptors:
             rate_limit: { unit: second, requests_per_unit: 1 }
 ",
     );
-    let names: Vec<_> = file.rules.iter().map(|rule| &*rule.name).collect();
+    let names: Vec<_> = file.iter().map(RateLimit::name).collect();
     assert_eq!(names, ["d/tenant", "d/tenant/user", "d/tenant/user/path=/a/b"]);
-    assert_eq!(
-        file.rules[2].entries,
-        [entry("tenant", None, &[]), entry("user", None, &[]), entry("path", Some("/a/b"), &[])]
-    );
-    assert_eq!(file.rules.iter().map(|rule| rule.line).collect::<Vec<_>>(), [3, 6, 9]);
+    let keys: Vec<_> = file.iter().map(|limit| limit.key.to_string()).collect();
+    assert_eq!(keys, ["tenant", "tenant+user", "tenant+user"]);
+    assert_eq!(conditions(&file[1]), [""; 0], "a value of any kind is no condition");
+    assert_eq!(file[2].conditions, [condition("path", &["/a/b"], &[])]);
 }
 
 #[test]
@@ -167,16 +185,17 @@ descriptors:
   - { key: tenant, value: acme, rate_limit: { unit: minute, requests_per_unit: 9 } }
 ",
     );
-    let wildcard = entry("user", None, &["ann", "bob"]);
-    assert_eq!(file.rules[0].entries, std::slice::from_ref(&wildcard));
-    assert_eq!(file.rules[1].entries[0], wildcard, "nested rules have the same exceptions");
-    assert_eq!(file.rules[3].limit, None);
+    let others = texts(&[condition("user", &[], &["ann", "bob"])]);
+    assert_eq!(conditions(&file[0]), others);
+    assert_eq!(conditions(&file[1])[..1], others, "nested rules have the same exceptions");
+    let names: Vec<_> = file.iter().map(RateLimit::name).collect();
+    assert_eq!(names, ["d/user", "d/user/path=/x", "d/user=ann", "d/tenant=acme"]);
 }
 
 #[test]
 fn every_field_of_a_limit_counts() {
     let usual = limit("unit: minute, requests_per_unit: 7");
-    assert_eq!((usual.quota, usual.cost), (Quota::per_minute(7), None));
+    assert_eq!((usual.quota, cost(&usual)), (Quota::per_minute(7), Some(1)));
     for (unit, seconds) in
         [("second", 1), ("minute", 60), ("hour", 3_600), ("day", 86_400), ("week", 604_800)]
     {
@@ -186,7 +205,7 @@ fn every_field_of_a_limit_counts() {
     let window = limit("window: 1m 30s, requests_per_unit: 7").quota.window();
     assert_eq!(window, Duration::from_secs(90));
     let full = limit("unit: hour, requests_per_unit: 100, burst: 20, cost: 20, unlimited: false");
-    assert_eq!((full.quota, full.cost), (Quota::per_hour(100).burst(20), Some(20)));
+    assert_eq!((full.quota, cost(&full)), (Quota::per_hour(100).burst(20), Some(20)));
     for (name, algorithm) in [
         ("fixed_window", Algorithm::FixedWindow(Alignment::Epoch)),
         ("gcra", Algorithm::Gcra),
@@ -207,8 +226,19 @@ fn every_field_of_a_limit_counts() {
         let limit = limit(&format!("unit: day, requests_per_unit: 7, algorithm: {fields}"));
         assert_eq!(limit.algorithm, algorithm, "{fields}");
     }
-    assert_eq!(usual.max_keys, None);
-    assert_eq!(limit("unit: day, requests_per_unit: 7, max_keys: 9").max_keys, Some(9));
+    assert_eq!(limit("unit: day, requests_per_unit: 7, max_keys: 9").max_keys, 9);
+    for (name, missing_key) in [
+        ("address", MissingKey::Address),
+        ("bypass", MissingKey::Bypass),
+        ("refuse", MissingKey::Refuse),
+    ] {
+        let limit = limit(&format!("unit: day, requests_per_unit: 7, missing_key: {name}"));
+        assert_eq!(limit.missing_key, missing_key, "{name}");
+    }
+    let bytes = limit("unit: day, requests_per_unit: 7, quota_unit: content_bytes");
+    assert_eq!((usual.unit, bytes.unit), (QuotaUnit::Requests, QuotaUnit::ContentBytes));
+    let adjustable = limit("unit: day, requests_per_unit: 7, adjustable: true");
+    assert!(adjustable.is_adjustable && !usual.is_adjustable);
     assert_eq!(limit("unit: day, requests_per_unit: 0").quota, Quota::per_day(0));
 }
 
@@ -224,7 +254,7 @@ fn requests_over_a_limit_can_pass() {
             "domain: d\ndescriptors:\n  - {{ key: path, {field}, \
              rate_limit: {{ unit: day, requests_per_unit: 1 }} }}\n"
         ));
-        assert_eq!(file.rules[0].limit.as_ref().unwrap().over_limit, over_limit, "{field}");
+        assert_eq!(file[0].over_limit, over_limit, "{field}");
     }
 }
 
@@ -238,38 +268,62 @@ descriptors:
 ",
     );
     let domain = "%E8%A8%8A%E6%81%AF";
-    assert_eq!(file.rules[0].name, format!("{domain}/header.x-plan=50%25%20%22off%22"));
-    assert_eq!(file.rules[1].name, "by-plan");
+    assert_eq!(file[0].name, format!("{domain}/header.x-plan=50%25%20%22off%22"));
+    assert_eq!(file[1].name, "by-plan");
 }
 
 #[test]
 fn a_value_in_yaml_needs_no_quotes() {
+    let rate = "rate_limit: { unit: day, requests_per_unit: 1 }";
+    let file =
+        yaml(&format!("domain: d\ndescriptors: [ {{ key: user, value: [007, true], {rate} }} ]\n"));
+    assert_eq!(conditions(&file[0]), texts(&[condition("user", &["007", "true"], &[])]));
+}
+
+#[test]
+fn several_values_share_one_limit() {
     let file = yaml(
         "domain: d
 descriptors:
-  - { key: user, value: 007, rate_limit: { unlimited: true } }
-  - { key: user, value: true, rate_limit: { unlimited: true } }
+  - { key: method, value: [POST, PUT], rate_limit: { unit: day, requests_per_unit: 1 } }
+  - { key: method, rate_limit: { unit: day, requests_per_unit: 5 } }
 ",
     );
-    assert_eq!(file.rules[0].entries, [entry("user", Some("007"), &[])]);
-    assert_eq!(file.rules[1].entries, [entry("user", Some("true"), &[])]);
+    assert_eq!((file[0].name(), &file[0].key), ("d/method=POST,PUT", &Key::global()));
+    assert_eq!(file[0].conditions, [condition("method", &["POST", "PUT"], &[])]);
+    assert_eq!(file[1].conditions, [condition("method", &[], &["POST", "PUT"])]);
+}
+
+/// Two limits for the same requests differ in their names.
+#[test]
+fn one_key_has_several_limits() {
+    let file = yaml(
+        "domain: d
+descriptors:
+  - { key: everyone, rate_limit: { unit: second, requests_per_unit: 9, name: burst } }
+  - { key: everyone, rate_limit: { unit: day, requests_per_unit: 999 } }
+",
+    );
+    let both: Vec<_> = file.iter().map(|limit| (limit.name(), limit.key.clone())).collect();
+    assert_eq!(both, [("burst", Key::global()), ("d/everyone", Key::global())]);
+    assert_eq!(conditions(&file[1]), [""; 0]);
 }
 
 #[test]
 fn a_byte_order_mark_and_an_empty_list_are_accepted() {
-    assert_eq!(yaml("\u{feff}domain: d\r\ndescriptors: []\r\n").rules, []);
-    assert_eq!(toml("\u{feff}domain = 'd'\r\ndescriptors = []\r\n").rules, []);
+    assert!(yaml("\u{feff}domain: d\r\ndescriptors: []\r\n").is_empty());
+    assert!(toml("\u{feff}domain = 'd'\r\ndescriptors = []\r\n").is_empty());
 }
 
 #[test]
 fn a_file_is_found_by_its_path() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("limits.yml");
-    let error = RulesFile::load(&path, &REGISTERED).unwrap_err();
+    let error = descriptors::load(&path, &registered()).unwrap_err();
     assert_eq!(error.line(), None);
     assert!(error.to_string().contains("limits.yml: cannot be read: "), "{error}");
     assert!(std::error::Error::source(&error).is_some());
 
     std::fs::write(&path, "domain: d\ndescriptors: []\n").unwrap();
-    assert_eq!(RulesFile::load(&path, &REGISTERED).unwrap().domain, "d");
+    assert!(descriptors::load(&path, &registered()).unwrap().is_empty());
 }

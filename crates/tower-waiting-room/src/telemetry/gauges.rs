@@ -44,7 +44,7 @@ impl Telemetry {
     }
 
     /// Sets the gauge that states whether the rules in force are older than the rules file.
-    #[cfg(feature = "rules-file")]
+    #[cfg(feature = "files")]
     pub(crate) fn rules_file_gauge(&self, is_outdated: bool) {
         self.gauge(table::RULES_FILE_OUTDATED, []).set(if is_outdated { 1.0 } else { 0.0 });
     }

@@ -150,12 +150,10 @@ table! {
         "waiting_room_gate_hold_seconds",
         "Time for which requests held a permit",
     );
-    #[cfg(feature = "rules-file")]
     RULES_FILE_LOADS = Metric::counter(
         "waiting_room_rules_file_loads_total",
         "Attempts to apply the rules file",
     );
-    #[cfg(feature = "rules-file")]
     RULES_FILE_OUTDATED = Metric::gauge(
         "waiting_room_rules_file_outdated",
         "1 if the rules file was refused or is not watched, so the rules in force may be older, else 0",

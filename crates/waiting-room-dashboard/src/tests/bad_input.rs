@@ -90,7 +90,7 @@ async fn a_change_from_another_site_is_refused() {
         }
     }
     let rules = house.layer.handle().room().unwrap().rules();
-    assert_eq!(rules.mode(), waiting_room_core::room::RoomMode::Auto);
+    assert_eq!(rules.mode, waiting_room_core::room::RoomMode::Auto);
     // A form of another site cannot send this content type, but could send these.
     for content_type in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"] {
         let request = ann().method("POST").uri("/change").header("content-type", content_type);
@@ -118,7 +118,7 @@ async fn negative_and_huge_numbers_are_refused_with_both_values() {
         let is_named = detail.starts_with("total_active_users is ") || given == "1e400";
         assert!(is_named && detail.len() < 200, "{detail}");
     }
-    assert_eq!(house.layer.handle().room().unwrap().rules().total_active_users(), 1);
+    assert_eq!(house.layer.handle().room().unwrap().rules().total_active_users, 1);
 }
 
 #[tokio::test]

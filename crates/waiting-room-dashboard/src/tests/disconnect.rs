@@ -90,13 +90,13 @@ async fn a_change_is_made_and_recorded_even_if_its_operator_disconnects() {
             tokio::task::yield_now().await;
         }
     }
-    assert_eq!((store.rules().mode(), board.state().audit.recorded()), (RoomMode::Auto, 0));
+    assert_eq!((store.rules().mode, board.state().audit.recorded()), (RoomMode::Auto, 0));
     store.allowed.add_permits(1);
     // The change goes on in a task of its own.
     for _ in 0..100 {
         tokio::task::yield_now().await;
     }
-    assert_eq!(store.rules().mode(), RoomMode::Drain);
+    assert_eq!(store.rules().mode, RoomMode::Drain);
     let state = board.state();
     let entry = state.audit.entries().next().unwrap();
     let recorded = (&*entry.operator, entry.action, &*entry.to, &*entry.outcome);

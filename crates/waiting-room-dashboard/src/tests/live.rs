@@ -139,7 +139,7 @@ async fn a_change_is_previewed_confirmed_made_and_recorded() {
         instead of 60 new visitors per minute. The line is empty.";
     assert_eq!(preview["words"], words);
     let room = house.layer.handle().room().unwrap();
-    assert_eq!(room.rules().total_active_users(), 1, "a preview changes nothing");
+    assert_eq!(room.rules().total_active_users, 1, "a preview changes nothing");
 
     let answer = house.post("/change", &format!(r#"{wanted},"confirm":"shop"}}"#)).await;
     let change = json!({
@@ -151,8 +151,8 @@ async fn a_change_is_previewed_confirmed_made_and_recorded() {
         "outcome": "done",
     });
     assert_eq!(answer.json(), json!({ "change": change }));
-    assert_eq!(room.rules().total_active_users(), 3);
-    assert_eq!(room.rules().new_users_per_minute(), None);
+    assert_eq!(room.rules().total_active_users, 3);
+    assert_eq!(room.rules().new_users_per_minute, None);
     let audit = house.get("/audit.json").await.json();
     assert_eq!(audit, json!({ "changes": [change] }));
 }
@@ -168,7 +168,7 @@ async fn a_change_is_not_made_if_another_operator_was_faster() {
     let change = format!(r#"{wanted},"confirm":"shop","from":"{from}"}}"#);
     let detail = house.post("/change", &change).await.refused(StatusCode::CONFLICT);
     assert_eq!(detail, "the room has changed since the preview; look at the preview again");
-    assert_eq!(house.layer.handle().room().unwrap().rules().total_active_users(), 2);
+    assert_eq!(house.layer.handle().room().unwrap().rules().total_active_users, 2);
     let recorded = &house.get("/audit.json").await.json()["changes"][0];
     assert_eq!(recorded["outcome"], "not made: the room had changed since the preview");
     let change = change.replace(from, "2 active, 60 new per minute");

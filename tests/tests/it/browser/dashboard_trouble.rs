@@ -66,7 +66,7 @@ async fn without_live_figures_an_operator_sees_why_and_can_change_the_room() {
     confirm.send_keys("shop").await.unwrap();
     confirm.send_keys(&Key::Enter.to_string()).await.unwrap();
     let room = house.handle().room().unwrap();
-    until("the room drains", async || (room.rules().mode() == RoomMode::Drain).then_some(())).await;
+    until("the room drains", async || (room.rules().mode == RoomMode::Drain).then_some(())).await;
 
     // As soon as there is a place, the page is live, and the reason disappears.
     drop(streams);

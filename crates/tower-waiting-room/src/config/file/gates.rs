@@ -11,15 +11,15 @@ use jiff::fmt::serde::unsigned_duration::friendly::compact::{optional, required}
 use serde::{Deserialize, Deserializer};
 use waiting_room_core::{
     ConfigError,
+    error::ConfigErrorKind,
     gate::{Discipline, Tenants},
 };
 
 use self::limit::{AdaptiveFile, LimitFile};
-
-use super::rates::{KeyFile, method, with};
+use super::{bypass::method, settings::with};
 use crate::{
     gate::{ClientDeadline, Concurrency, GateStatuses, ReleaseAt},
-    request::MissingKey,
+    request::{Key, MissingKey, Part},
 };
 
 /// The fields of one gate. An absent field has the same default as in [`Concurrency`].
@@ -84,6 +84,15 @@ pub(super) struct ConcurrencyFile {
     client_deadline_s: Vec<String>,
     /// The statuses of refusals, either `limiter` (the default) or `origin`.
     statuses: Option<GateStatuses>,
+}
+
+/// The name of a key such as `remote_address`, or a list of names. If a key has several parts,
+/// requests share the key only if they agree in every part.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "key is neither a name nor a list of names")]
+enum KeyFile {
+    One(String),
+    Several(Vec<String>),
 }
 
 /// A duration such as `30s`, or `none` (or `null`) for no bound.
@@ -181,6 +190,34 @@ impl ConcurrencyFile {
             Some(discipline) => discipline.of(gate, &name),
             None => Ok(gate),
         }
+    }
+}
+
+impl KeyFile {
+    /// Converts the names to a key. `gate` is the name of the gate, for error messages.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if a name is unknown or the list is empty.
+    fn key(self, gate: &str) -> Result<Key, ConfigError> {
+        let names = match self {
+            Self::One(name) => vec![name],
+            Self::Several(names) => names,
+        };
+        let wrong = |kind, given: String| {
+            let known = [&Part::BUILT_IN[..], &["cookie.<name>", "header.<name>"]].concat();
+            let expected = format!("one of {}", known.join(", "));
+            ConfigError::new(kind, "key", format!("{given} in the gate {gate:?}"), expected)
+        };
+        let parts = names.iter().map(|name| {
+            let part = Part::named(name);
+            part.ok_or_else(|| wrong(ConfigErrorKind::Malformed, format!("{name:?}")))
+        });
+        let parts = parts.collect::<Result<Vec<_>, _>>()?;
+        if parts.is_empty() {
+            return Err(wrong(ConfigErrorKind::Missing, "empty".to_owned()));
+        }
+        Ok(Key::from(parts))
     }
 }
 

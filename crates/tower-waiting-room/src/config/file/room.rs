@@ -8,7 +8,7 @@ use jiff::fmt::serde::unsigned_duration::friendly::compact::optional as friendly
 use serde::Deserialize;
 use waiting_room_core::{ConfigError, error::ConfigErrorKind};
 
-use super::rates::with;
+use super::settings::with;
 use crate::{
     config::WaitingRoomConfigBuilder,
     request::ClientKind,

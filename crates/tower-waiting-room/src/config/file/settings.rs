@@ -191,3 +191,11 @@ impl<'de> Visitor<'de> for ValueOf {
         }
     }
 }
+
+/// Sets an option if a value is given, and leaves the default in place otherwise.
+pub(super) fn with<B, T>(builder: B, given: Option<T>, set: impl FnOnce(B, T) -> B) -> B {
+    match given {
+        Some(value) => set(builder, value),
+        None => builder,
+    }
+}

@@ -152,7 +152,10 @@ fn impossible_gate_settings_are_named_with_both_values() {
             r#"{ "limit": 1, "path": "x" }"#,
             "concurrency is \"x\" in the rule \"gate\", expected a path",
         ),
-        (r#"{ "limit": 1, "for_each": "user" }"#, "key is \"user\" in the limit \"gate\""),
+        (
+            r#"{ "limit": 1, "for_each": "user" }"#,
+            "key is \"user\" in the gate \"gate\", expected one of everyone",
+        ),
         (r#"{ "limit": 1, "client_deadline_ms": ["a b"] }"#, "client_deadline is \"a b\""),
         (
             r#"{ "limit": 1 }, { "limit": 2 }"#,

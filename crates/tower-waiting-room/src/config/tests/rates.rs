@@ -1,6 +1,5 @@
 //! Rate limits from a file equal the same limits from the builder.
 
-use http::Method;
 use waiting_room_core::{
     Quota,
     rate::{Algorithm, Refusals},
@@ -8,8 +7,7 @@ use waiting_room_core::{
 
 use super::*;
 use crate::{
-    rate::{Cost, OverLimit},
-    rate_headers::QuotaUnit,
+    rate::Cost,
     request::{Key, MissingKey, TrustedProxies},
 };
 
@@ -30,8 +28,41 @@ fn all_of(limit: &RateLimit) -> impl std::fmt::Debug {
         Cost::Fixed(cost) => Some(*cost),
     };
     let what = (limit.name.clone(), limit.quota, limit.key.clone(), limit.algorithm);
-    let which = (limit.scope.clone(), cost, limit.unit);
+    let which = (limit.scope.clone(), limit.conditions.clone(), cost, limit.unit);
     (what, which, limit.over_limit, limit.missing_key, limit.max_keys, limit.is_adjustable)
+}
+
+/// The limits in a configuration file are the descriptors of a rules file, apart from the domain.
+#[test]
+fn a_limit_means_the_same_in_a_configuration_file_and_in_a_rules_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("limits.yaml");
+    let descriptors = serde_json::json!([
+        {
+            "key": "remote_address",
+            "rate_limit": { "unit": "minute", "requests_per_unit": 120, "burst": 20 },
+            "descriptors": [{
+                "key": "path", "value": ["/login", "/api/*"], "shadow_mode": true,
+                "rate_limit": {
+                    "name": "login", "window": "1m 30s", "requests_per_unit": 5,
+                    "algorithm": "sliding_log", "refusals": "count", "cost": 2, "max_keys": 100,
+                    "missing_key": "refuse", "quota_unit": "content_bytes", "adjustable": true
+                }
+            }]
+        },
+        { "key": "remote_address", "value": "192.0.2.7", "rate_limit": { "unlimited": true } },
+    ]);
+    // JSON is YAML.
+    std::fs::write(&path, format!("domain: shop\ndescriptors: {descriptors}\n")).unwrap();
+    let from_config: WaitingRoomConfig =
+        serde_json::from_value(serde_json::json!({ "name": "api", "rate_limits": descriptors }))
+            .unwrap();
+    let from_rules = WaitingRoomConfig::builder("api").rate_limits_file(&path).build().unwrap();
+    let all =
+        |limits: &[RateLimit]| format!("{:#?}", limits.iter().map(all_of).collect::<Vec<_>>());
+    let from_config = all(&from_config.rates.limits.code);
+    assert_eq!(from_config, all(&from_rules.rates.limits.file).replace("shop/", ""));
+    assert!(from_config.contains("\"remote_address\"") && from_config.contains("/api/*"));
 }
 
 #[test]
@@ -42,57 +73,23 @@ fn rate_limits_in_a_file_equal_rate_limits_in_code() {
     std::fs::write(&path, format!("domain: api\ndescriptors: [ {rule} ]\n")).unwrap();
     let from_file: WaitingRoomConfig = serde_json::from_value(serde_json::json!({
         "name": "api",
-        "rate_limits": [
-            {
-                "key": "remote_address",
-                "rate_limit": {
-                    "name": "per_ip", "unit": "minute", "requests_per_unit": 120, "burst": 20
-                }
-            },
-            {
-                "key": ["header.x-api-key", "cookie.a", "method", "path"],
-                "rate_limit": {
-                    "name": "login", "window": "1m 30s", "requests_per_unit": 5,
-                    "algorithm": "sliding_log", "refusals": "count", "cost": 2, "max_keys": 100
-                },
-                "methods": ["POST", "PUT"], "path": "/login", "path_prefix": "/l",
-                "quota_unit": "content_bytes", "shadow_mode": true, "missing_key": "refuse",
-                "adjustable": true
-            },
-            {
-                "key": "everyone", "missing_key": "bypass",
-                "rate_limit": {
-                    "name": "all", "unit": "second", "requests_per_unit": 9,
-                    "algorithm": "leaky_queue"
-                }
+        "rate_limits": [{
+            "key": "everyone",
+            "rate_limit": {
+                "name": "all", "unit": "second", "requests_per_unit": 9, "algorithm": "leaky_queue"
             }
-        ],
+        }],
         "rate_limits_file": path, "rate_headers": "draft11_strict", "max_held_requests": 7,
         "client_ip": {
             "header": "X-Forwarded-For", "trusted": ["10.0.0.0/8", "::1"], "ipv6_prefix": 56
         }
     }))
     .unwrap();
-    let quota = Quota::new(5, Duration::from_secs(90));
-    let key = Key::header("x-api-key").and(Key::cookie("a")).and(Key::method()).and(Key::path());
-    let login = RateLimit::new("login", quota, key)
-        .algorithm(Algorithm::SlidingLog(Refusals::Count))
-        .methods([Method::POST, Method::PUT])
-        .path("/login")
-        .path_prefix("/l")
-        .cost(2)
-        .unit(QuotaUnit::ContentBytes)
-        .over_limit(OverLimit::Shadow)
-        .missing_key(MissingKey::Refuse)
-        .max_keys(100)
-        .adjustable();
     let all = RateLimit::new("all", Quota::per_second(9), Key::global())
         .algorithm(Algorithm::LeakyQueue)
         .missing_key(MissingKey::Bypass);
     let proxies = TrustedProxies::networks(["10.0.0.0/8", "::1"]).unwrap();
     let built = WaitingRoomConfig::builder("api")
-        .rate_limit(RateLimit::per_ip(Quota::per_minute(120).burst(20)))
-        .rate_limit(login)
         .rate_limit(all)
         .rate_limits_file(&path)
         .rate_headers(RateHeaders::Draft11Strict)
@@ -102,6 +99,17 @@ fn rate_limits_in_a_file_equal_rate_limits_in_code() {
         .unwrap();
     assert_eq!(rates_of(&from_file), rates_of(&built));
     assert!(from_file.room.is_none());
+}
+
+/// A limit without a condition that bounds all requests of each address is a guard, as in code.
+#[test]
+fn a_limit_by_address_in_a_file_is_a_guard() {
+    let config = beside_a_limit("").unwrap();
+    assert!(!config.rates.limits.code[0].is_guard());
+    let file = r#"{ "name": "api", "rate_limits": [{ "key": "remote_address",
+                    "rate_limit": { "unit": "minute", "requests_per_unit": 5 } }] }"#;
+    let config: WaitingRoomConfig = serde_json::from_str(file).unwrap();
+    assert!(config.rates.limits.code[0].is_guard());
 }
 
 #[test]
@@ -135,146 +143,54 @@ fn every_name_in_a_file_is_the_name_of_an_option_in_code() {
 fn beside_a_limit(fields: &str) -> serde_json::Result<WaitingRoomConfig> {
     let rate = r#"{ "name": "x", "unit": "minute", "requests_per_unit": 5 }"#;
     let limit = format!(r#"{{ "key": "path", "rate_limit": {rate} }}"#);
-    serde_json::from_str(&format!(r#"{{ "name": "api", "rate_limits": [{limit}], {fields} }}"#))
+    let comma = if fields.is_empty() { "" } else { "," };
+    serde_json::from_str(&format!(
+        r#"{{ "name": "api", "rate_limits": [{limit}]{comma} {fields} }}"#
+    ))
 }
 
-/// Returns a configuration with a limit that has these fields in addition to a rate.
-fn with_limit(fields: &str) -> serde_json::Result<WaitingRoomConfig> {
-    let rate = r#""name": "x", "unit": "minute", "requests_per_unit": 5"#;
-    let limits = format!(r#""rate_limits": [{{ "rate_limit": {{ {rate} }}, {fields} }}]"#);
-    serde_json::from_str(&format!(r#"{{ "name": "api", {limits} }}"#))
-}
-
-/// Returns a configuration whose limit has a rate with a name and these fields.
-fn with_rate(fields: &str) -> serde_json::Result<WaitingRoomConfig> {
-    let rate = format!(r#""rate_limit": {{ "name": "x", {fields} }}"#);
-    let limits = format!(r#""rate_limits": [{{ "key": "path", {rate} }}]"#);
-    serde_json::from_str(&format!(r#"{{ "name": "api", {limits} }}"#))
-}
-
+/// The messages are those of a rules file, whose tests cover the others.
 #[test]
 fn errors_in_a_limit_name_the_field() {
-    for (fields, message) in [
-        (r#""soft": true"#, "missing field `key`"),
-        (r#""key": "path", "tier": 1"#, "unknown field `tier`"),
-        (r#""key": 5"#, "key is neither a name nor a list of names"),
+    let rate = r#""rate_limit": { "unit": "minute", "requests_per_unit": 5 }"#;
+    for (limits, message) in [
         (
-            r#""key": "ip""#,
-            "key is \"ip\" in the limit \"x\", expected everyone, method, path, remote_address, \
-             visitor, cookie.<name> or header.<name>",
-        ),
-        (r#""key": []"#, "key is empty in the limit \"x\", expected everyone, method"),
-        (r#""key": ["path", "header.a b"]"#, "key is \"header.a b\" in the limit \"x\", expected"),
-        (
-            r#""key": "path", "methods": ["PO ST"]"#,
-            "rate_limit is \"PO ST\" in the rule \"x\", expected a method",
+            format!(r#"{{ {rate} }}"#),
+            "rate_limits[0].key is missing, expected the part of a request",
         ),
         (
-            r#""key": "path", "path": "login""#,
-            "rate_limit is \"login\" in the rule \"x\", expected a path that begins with '/'",
+            format!(r#"{{ "key": "ip", {rate} }}"#),
+            "rate_limits[0].key is \"ip\", expected everyone, method, path, remote_address, visitor, \
+             cookie.<name> or header.<name> (other keys have to be registered in code)",
         ),
         (
-            r#""key": "path", "soft": true, "shadow_mode": true"#,
-            "soft is true in the limit \"x\", expected either soft or shadow_mode, but not both",
+            r#"{ "key": "path", "rate_limit": { "unit": "year", "requests_per_unit": 5 } }"#
+                .to_owned(),
+            "rate_limits[0].rate_limit.unit is \"year\", expected second, minute",
+        ),
+        (
+            r#"{ "key": "path", "rate_limit": { "unit": "day", "requests_per_unit": 1.5 } }"#
+                .to_owned(),
+            "rate_limits[0].rate_limit.requests_per_unit is 1.5, expected a whole number",
+        ),
+        (
+            format!(r#"{{ "key": "path", {rate} }}, {{ "key": "path", {rate} }}"#),
+            "rate_limits[1] is \"path\", the name of the rule in rate_limits[0], expected a unique",
+        ),
+        (format!(r#"{{ "key": "path", "key": "path", {rate} }}"#), "key is given twice"),
+        (
+            format!(r#"{{ "key": "path", "methods": ["POST"], {rate} }}"#),
+            "rate_limits[0].methods is not a field, expected key, value, Value, rate_limit",
         ),
     ] {
-        let error = with_limit(fields).unwrap_err().to_string();
+        let file = format!(r#"{{ "name": "api", "rate_limits": [{limits}] }}"#);
+        let error = refused(&file);
         assert!(error.contains(message), "{error:?} should contain {message:?}");
     }
-}
-
-#[test]
-fn errors_in_a_rate_name_the_field() {
-    let minute = |fields| format!(r#""unit": "minute", "requests_per_unit": 5, {fields}"#);
-    for (fields, message) in [
-        (r#""unit": "minute""#.to_owned(), "missing field `requests_per_unit`"),
-        (minute(r#""limit": 5"#), "unknown field `limit`"),
-        (
-            r#""requests_per_unit": 5"#.to_owned(),
-            "unit is missing from the limit \"x\", expected second, minute, hour, day or week, or \
-             a window",
-        ),
-        (
-            minute(r#""window": "1m""#),
-            "window is 60s in the limit \"x\", expected either unit or window, but not both",
-        ),
-        (
-            r#""unit": "fortnight", "requests_per_unit": 5"#.to_owned(),
-            "unit is \"fortnight\" in the limit \"x\", expected one of second, minute, hour, day, week",
-        ),
-        (
-            minute(r#""algorithm": "leaky""#),
-            "algorithm is \"leaky\" in the limit \"x\", expected one of",
-        ),
-        (
-            minute(r#""refusals": "count""#),
-            "refusals is \"count\" in the limit \"x\", expected no value unless the algorithm is sliding_log",
-        ),
-        (
-            minute(r#""alignment": "epoch""#),
-            "alignment is \"epoch\" in the limit \"x\", expected no value unless the algorithm is \
-             fixed_window",
-        ),
-        (minute(r#""max_keys": 0"#), "max_keys is 0, expected at least 1"),
-        (minute(r#""max_keys": 300000000"#), "max_keys is 300000000, expected at most 100000000"),
-    ] {
-        let error = with_rate(&fields).unwrap_err().to_string();
-        assert!(error.contains(message), "{error:?} should contain {message:?}");
-    }
-    let error = with_limit(r#""key": "path", "soft": true"#);
-    assert!(error.is_ok(), "{error:?}");
-}
-
-/// Returns the name, the rate and the key of a limit as text.
-#[cfg(feature = "rules-file")]
-fn rate_of(limit: &RateLimit) -> String {
-    let Cost::Fixed(cost) = limit.cost else { panic!("a cost by closure") };
-    let RateLimit { name, quota, key, algorithm, over_limit, max_keys, .. } = limit;
-    format!("{name} {quota:?} {key:?} {algorithm:?} {cost} {over_limit:?} {max_keys}")
-}
-
-/// The same table is a limit in both files, with the same quota, algorithm, cost and table size.
-#[cfg(feature = "rules-file")]
-#[test]
-fn a_rate_means_the_same_in_a_configuration_file_and_in_a_rules_file() {
-    let minute = r#""unit": "minute", "requests_per_unit": 30"#;
-    let mut rates = vec![
-        minute.to_owned(),
-        r#""window": "1m 30s", "requests_per_unit": 0"#.to_owned(),
-        format!(r#"{minute}, "burst": 7, "cost": 3, "max_keys": 99"#),
-        format!(r#"{minute}, "algorithm": "sliding_log", "refusals": "count""#),
-        format!(r#"{minute}, "algorithm": "fixed_window", "alignment": "first_hit""#),
-    ];
-    for unit in ["second", "minute", "hour", "day", "week"] {
-        rates.push(format!(r#""unit": "{unit}", "requests_per_unit": 1"#));
-    }
-    for algorithm in
-        ["fixed_window", "gcra", "leaky_queue", "sliding_counter", "sliding_log", "token_bucket"]
-    {
-        rates.push(format!(r#"{minute}, "algorithm": "{algorithm}""#));
-    }
-    for rate in rates {
-        for over_limit in ["", r#", "shadow_mode": true"#, r#", "soft": true"#] {
-            if rate.contains("leaky_queue") && !over_limit.is_empty() {
-                continue;
-            }
-            let limit = format!(
-                r#"{{ "key": "remote_address", "rate_limit": {{ "name": "x", {rate} }}{over_limit} }}"#
-            );
-            let config: WaitingRoomConfig =
-                serde_json::from_str(&format!(r#"{{ "name": "api", "rate_limits": [{limit}] }}"#))
-                    .unwrap_or_else(|error| panic!("{limit}: {error}"));
-            let folder = tempfile::tempdir().unwrap();
-            let path = folder.path().join("limits.yaml");
-            // JSON is YAML.
-            std::fs::write(&path, format!("domain: api\ndescriptors: [ {limit} ]\n")).unwrap();
-            let from_rules =
-                WaitingRoomConfig::builder("api").rate_limits_file(&path).build().unwrap();
-            let one = &config.rates.limits.code[0];
-            let other = &from_rules.rates.limits.file[0];
-            assert_eq!(rate_of(one), rate_of(other), "{limit}");
-        }
-    }
+    assert!(
+        refused(r#"{ "name": "api", "rate_limits": 5 }"#)
+            .contains("rate_limits is 5, expected a list")
+    );
 }
 
 #[test]

@@ -164,7 +164,7 @@ impl Page {
     /// Returns an error if the policy does not suit the page, or is not valid in a header.
     fn policy_of(&self, policy: &str) -> Result<HeaderValue, ConfigError> {
         const FIELD: &str = "content_security_policy";
-        #[cfg(feature = "cloudflare")]
+        #[cfg(feature = "room")]
         if matches!(self.body, Body::Mustache(_)) && policy.contains("{nonce}") {
             let expected = "a policy without {nonce}, because a Mustache page has no nonces";
             let kind = ConfigErrorKind::Contradicts;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use waiting_room_core::{ConfigError, Reason, error::ConfigErrorKind};
 
 use super::{Body, Page};
-#[cfg(feature = "cloudflare")]
+#[cfg(feature = "room")]
 use crate::respond::mustache::MustachePage;
 use crate::respond::{
     look::Look,
@@ -79,7 +79,7 @@ impl Page {
     /// sections inside one another, contains an unknown name, a tag or a section that does not end,
     /// or a tag that Cloudflare's pages do not have (`{{>part}}`, `{{=<% %>=}}`). The error names
     /// the line.
-    #[cfg(feature = "cloudflare")]
+    #[cfg(feature = "room")]
     pub fn mustache(source: impl AsRef<str>) -> Result<Self, ConfigError> {
         let source = source.as_ref();
         check_len(source)?;

@@ -115,8 +115,8 @@ fn an_invalid_descriptor_is_named() {
         ("  - key: ''\n", "3:10: descriptors[0].key is \"\", expected a string of 1 to 256 bytes"),
         (
             "  - key: plan\n",
-            "3:10: descriptors[0].key is \"plan\", expected method, path, remote_address, visitor, \
-             cookie.<name>, header.<name>, message_type, tenant or user \
+            "3:10: descriptors[0].key is \"plan\", expected everyone, method, path, remote_address, \
+             visitor, cookie.<name>, header.<name>, message_type, tenant or user \
              (other keys have to be registered in code)",
         ),
         (
@@ -174,8 +174,8 @@ fn an_invalid_descriptor_is_named() {
              expected a key that no outer descriptor has",
         ),
         (
-            "  - key: path\n  - key: user\n  - { value: /a, key: path }\n  - key: path\n",
-            "6:5: descriptors[3] is the same as the one on line 3, expected another key or value",
+            "  - key: path\n    value: []\n",
+            "4:12: descriptors[0].value is an empty list, expected at least one value",
         ),
     ] {
         assert_eq!(refused_descriptors(lines), format!("limits.yaml:{message}"), "{lines}");
@@ -203,6 +203,7 @@ fn a_value_that_no_request_can_have_is_named() {
         ("header.x-plan", "free ", "the value of a header"),
         ("header.x-plan", "a\\u0007", "the value of a header"),
         ("cookie.plan", "free;", "the value of a cookie"),
+        ("everyone", "x", "no value, because all requests share this key"),
     ] {
         let given = refused_descriptors(&format!("  - key: {key}\n    value: \"{value}\"\n"));
         let shown = value.replace("\\u0007", "\\u{7}");
@@ -218,8 +219,8 @@ fn one_address_in_two_notations_is_the_same() {
             "  - {{ key: remote_address, value: 192.0.2.7, rate_limit: {{ unlimited: true }} }}
   - {{ key: remote_address, value: '{value}', rate_limit: {{ unlimited: true }} }}\n"
         ));
-        let message =
-            "descriptors[1] is the same as the one on line 3, expected another key or value";
+        let message = "descriptors[1] is \"d/remote_address=192.0.2.7\", the name of the rule on line \
+                       3, expected a unique name";
         assert_eq!(error, format!("limits.yaml:4:5: {message}"));
     }
 }
@@ -323,6 +324,16 @@ fn an_invalid_limit_is_named() {
              without quotes or leading zeros",
         ),
         (
+            "unit: day, requests_per_unit: 5, missing_key: admit",
+            65,
+            "missing_key is \"admit\", expected address, bypass or refuse",
+        ),
+        (
+            "unit: day, requests_per_unit: 5, quota_unit: bytes",
+            64,
+            "quota_unit is \"bytes\", expected content_bytes or requests",
+        ),
+        (
             "unit: day, window: 5s, requests_per_unit: 5",
             38,
             "window is 5s, expected either unit or window, but not both",
@@ -353,7 +364,8 @@ fn an_invalid_limit_is_named() {
             "detailed_metric: true",
             19,
             "detailed_metric is not a field, expected unit, requests_per_unit, window, algorithm, \
-             refusals, alignment, burst, cost, max_keys, name or unlimited",
+             refusals, alignment, burst, cost, max_keys, missing_key, quota_unit, adjustable, name \
+             or unlimited",
         ),
     ] {
         let given =
@@ -391,7 +403,7 @@ fn the_size_of_a_file_is_bounded() {
         let rules: String = (0..count).map(rule).collect();
         parse("limits.yaml", &format!("domain: d\ndescriptors:\n{rules}"))
     };
-    assert_eq!(rules(1_000).unwrap().rules.len(), 1_000);
+    assert!(rules(1_000).is_ok());
     assert_eq!(
         rules(1_001).unwrap_err().to_string(),
         "limits.yaml:1003:5: descriptors[1000] is one rule too many, \
@@ -409,10 +421,10 @@ fn descriptors_are_nested_at_most_eight_deep() {
         let open: String =
             (0..depth).map(|i| format!("{{ key: header.h{i}, descriptors: [")).collect();
         let close = "] }".repeat(depth);
-        let rule = "{ key: path, rate_limit: { unlimited: true } }";
+        let rule = "{ key: path, rate_limit: { unit: day, requests_per_unit: 1 } }";
         parse("limits.yaml", &format!("domain: d\ndescriptors: [{open}{rule}{close}]"))
     };
-    assert_eq!(nested(7).unwrap().rules[0].entries.len(), 8);
+    assert_eq!(nested(7).unwrap()[0].key.to_string().split('+').count(), 8);
     let error = nested(8).unwrap_err().to_string();
     assert!(error.ends_with(".descriptors is at depth 9, expected at most 8"), "{error}");
     let error = nested(40).unwrap_err().to_string();
@@ -440,6 +452,7 @@ fn the_extension_selects_the_format() {
 
 #[test]
 fn a_file_that_is_not_utf_8_is_named_with_the_place() {
-    let error = RulesFile::parse(Path::new("limits.yaml"), b"domain: d\nx: \xff\n", &REGISTERED);
+    let error =
+        descriptors::parse(Path::new("limits.yaml"), b"domain: d\nx: \xff\n", &registered());
     assert_eq!(error.unwrap_err().to_string(), "limits.yaml:2:4: 0xff is not UTF-8");
 }

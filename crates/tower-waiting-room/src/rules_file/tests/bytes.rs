@@ -53,10 +53,10 @@ const FRAGMENTS: [&str; 44] = [
     ",",
 ];
 
-/// Checks that the line of an error is a line of the file, and that every rule has an entry.
+/// Checks that the line of an error is a line of the file, and that every limit has a name.
 fn is_sound(name: &str, bytes: &[u8]) {
-    match RulesFile::parse(Path::new(name), bytes, &REGISTERED) {
-        Ok(file) => assert!(file.rules.iter().all(|rule| !rule.entries.is_empty())),
+    match descriptors::parse(Path::new(name), bytes, &registered()) {
+        Ok(limits) => assert!(limits.iter().all(|limit| !limit.name.is_empty())),
         Err(error) => {
             let lines = bytes.iter().filter(|&&byte| byte == b'\n').count() + 1;
             let line = error.line().unwrap();

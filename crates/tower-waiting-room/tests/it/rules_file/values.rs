@@ -76,6 +76,38 @@ async fn a_path_in_a_file_is_as_strict_as_in_code() {
 }
 
 #[tokio::test]
+async fn a_path_with_a_star_covers_all_paths_below_it() {
+    let paths = "[/reports/*, /export]";
+    for (path, is_let_in) in [
+        ("/reports/2027", false),
+        ("/reports", false),
+        ("/x/../reports/2027", false),
+        ("/export", false),
+        ("/exports", true),
+        ("/reporters", true),
+    ] {
+        let house = house(&format!("  - {{ key: path, value: {paths}, {NOTHING} }}\n"));
+        assert_eq!(may_get(&house, path).await, is_let_in, "{path}");
+    }
+}
+
+/// By default, such a request is not limited.
+#[tokio::test]
+async fn a_request_without_a_key_may_be_refused_by_a_rule() {
+    let some = |missing: &str| {
+        let limit = format!("unit: minute, requests_per_unit: 1, missing_key: {missing}");
+        format!("  - {{ key: header.x-plan, rate_limit: {{ {limit} }} }}\n")
+    };
+    for (missing, is_let_in) in
+        [("bypass", [true, true]), ("address", [true, false]), ("refuse", [false; 2])]
+    {
+        let house = house(&some(missing));
+        let seen = [may_get(&house, "/").await, may_get(&house, "/").await];
+        assert_eq!(seen, is_let_in, "{missing}");
+    }
+}
+
+#[tokio::test]
 async fn an_ambiguous_path_escapes_no_limit_through_an_unlimited_sibling() {
     let house = house(&format!(
         "  - {{ key: path, {NOTHING} }}

@@ -12,7 +12,7 @@ use waiting_room_core::{
 use waiting_room_engines::{Engine, EngineServer, Persistence};
 use waiting_room_redis::RedisLimits;
 
-use super::support::{ALL, START, ask, charge, node, node_at, policy};
+use super::support::{START, all, ask, charge, node, node_at, policy};
 use crate::support::{connection, patient, start};
 
 async fn keys(connection: &mut MultiplexedConnection) -> Vec<String> {
@@ -26,7 +26,7 @@ async fn keys_are_hashes_under_one_tag_and_end_when_they_are_replenished() {
         let server = start(engine);
         let node = node(&server).await;
         let mut connection = connection(&server).await;
-        for algorithm in ALL {
+        for algorithm in all() {
             let _: () = redis::cmd("FLUSHALL").query_async(&mut connection).await.unwrap();
             let half = ask(&policy(algorithm, Quota::per_hour(10)), "192.0.2.1", 5);
             charge(&node, &half).await;
@@ -102,7 +102,7 @@ async fn a_late_refund_is_taken_from_the_oldest_events() {
 #[tokio::test(flavor = "multi_thread")]
 async fn used_units_stay_used_when_quotas_change() {
     let server = start(Engine::Valkey);
-    for algorithm in ALL {
+    for algorithm in all() {
         let clock = ManualClock::new(START);
         let node = node_at(&server, &clock).await;
         let name = format!("{algorithm:?}");
@@ -134,7 +134,7 @@ async fn used_units_stay_used_when_quotas_change() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_clock_that_is_set_back_goes_on_from_where_it_was() {
     let server = start(Engine::Redis);
-    for algorithm in ALL {
+    for algorithm in all() {
         let late = node_at(&server, &ManualClock::new(START + Duration::from_secs(3_600))).await;
         let clock = ManualClock::new(START);
         let early = node_at(&server, &clock).await;

@@ -10,7 +10,7 @@ use waiting_room_core::{
     gate::{AdaptiveRules, Aimd, Gradient2, Vegas},
 };
 
-use crate::{config::file::rates::with, gate::Concurrency};
+use crate::{config::file::settings::with, gate::Concurrency};
 
 /// A number such as `64`, or `unlimited` (or `null`).
 ///

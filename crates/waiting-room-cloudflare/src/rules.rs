@@ -4,8 +4,7 @@ use serde_json::{Value, json};
 
 use super::{
     expression::{Branch, branches},
-    fields::{JsonFields, Read},
-    unsupported::Unsupported,
+    fields::{JsonFields, Read, Unsupported},
 };
 
 /// The rules of a room, in the form of a configuration file.

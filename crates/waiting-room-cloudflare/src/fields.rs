@@ -1,11 +1,14 @@
-//! The fields of one JSON object, taken one by one, with errors that name them.
+//! The fields of one JSON object, taken one by one, with errors that name them; and those that do not
+//! carry over.
 
-use std::ops::RangeInclusive;
+use std::{fmt, time::Duration};
 
 use serde_json::{Map, Value};
-use waiting_room_core::{ConfigError, error::ConfigErrorKind};
-
-use super::unsupported::Unsupported;
+use waiting_room_core::{
+    ConfigError, RoomRules,
+    error::ConfigErrorKind,
+    room::{Setting, SettingValue},
+};
 
 /// The fields of an object that have not been read yet.
 pub(super) struct JsonFields {
@@ -45,21 +48,33 @@ impl JsonFields {
         self.map.remove(field).filter(|value| !value.is_null())
     }
 
-    /// Takes a whole number within these bounds.
-    pub(super) fn whole(
+    /// Takes the fields that are settings of a room, by their declarations.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if a setting cannot have the given value.
+    pub(super) fn settings(
         &mut self,
-        field: &'static str,
-        bounds: RangeInclusive<u32>,
-    ) -> Read<Option<u32>> {
-        let Some(value) = self.take(field) else { return Ok(None) };
-        let number = value.as_u64().and_then(|number| u32::try_from(number).ok());
-        match number.filter(|number| bounds.contains(number)) {
-            Some(number) => Ok(Some(number)),
-            None => {
-                let (least, most) = bounds.into_inner();
-                self.wrong(field, &value, &format!("a whole number from {least} to {most}"))
-            }
+        is_wanted: impl Fn(&Setting) -> bool,
+    ) -> Read<Vec<(&'static Setting, SettingValue)>> {
+        let mut settings = Vec::new();
+        for setting in RoomRules::SETTINGS.iter().filter(|setting| is_wanted(setting)) {
+            let Some(given) = self.take(setting.name()) else { continue };
+            let value = setting_value(setting, &given);
+            let Some(value) = value.filter(|value| setting.check(value).is_ok()) else {
+                let expected = setting.wrong("").expected().to_owned();
+                let unit = if setting.is_duration() { "minutes, for " } else { "" };
+                return self.wrong(setting.name(), &given, &format!("{unit}{expected}"));
+            };
+            settings.push((setting, value));
         }
+        Ok(settings)
+    }
+
+    /// Takes the field that stands for the setting `session_renewal`.
+    pub(super) fn renewal(&mut self) -> Read<Option<SettingValue>> {
+        let is_fixed = self.truth("disable_session_renewal")?;
+        Ok(is_fixed.map(|is_fixed| SettingValue::word(if is_fixed { "fixed" } else { "sliding" })))
     }
 
     /// Takes a boolean.
@@ -148,6 +163,41 @@ impl JsonFields {
             unsupported.push(Unsupported::new(field, why));
         }
     }
+}
+
+/// A setting of Cloudflare Waiting Room that has no counterpart in the configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Unsupported {
+    /// The field, such as `turnstile_mode` or `rules[2].expression`.
+    pub field: String,
+    /// The reason, with the value of the field and with what to do instead.
+    pub why: String,
+}
+
+impl Unsupported {
+    pub(super) fn new(field: impl Into<String>, why: impl Into<String>) -> Self {
+        Self { field: field.into(), why: why.into() }
+    }
+}
+
+impl fmt::Display for Unsupported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.field, self.why)
+    }
+}
+
+/// Returns the value of a setting in Cloudflare's form, in which a duration is in whole minutes.
+fn setting_value(setting: &Setting, given: &Value) -> Option<SettingValue> {
+    if let Some(word) = given.as_str() {
+        return Some(SettingValue::Word(word.to_ascii_lowercase().into()));
+    }
+    let count = given.as_u64().and_then(|count| u32::try_from(count).ok())?;
+    Some(if setting.is_duration() {
+        SettingValue::Duration(Duration::from_secs(60 * u64::from(count)))
+    } else {
+        SettingValue::Count(count)
+    })
 }
 
 /// The result of reading.

@@ -1,24 +1,28 @@
 //! A room, with its rules and events.
 
+use std::{fmt, time::Duration};
+
 use serde::{Deserialize, Deserializer, de::Error};
 use serde_json::{Map, Value, json};
+use tower_waiting_room::WaitingRoomConfig;
 use waiting_room_core::{
     ConfigError,
     error::ConfigErrorKind,
-    room::event::{Event, Schedule, Seed},
+    room::{
+        SettingValue,
+        event::{Event, Schedule, Seed},
+    },
 };
 
-use super::{
-    event::{EventList, METHODS, MINUTES, SHUFFLE, USERS, no_event},
-    fields::{JsonFields, Read, shown},
+use crate::{
+    event::{EventList, METHOD, RATE, SHUFFLE, USERS, methods, no_event},
+    fields::{JsonFields, Read, Unsupported, shown},
     rules::BypassRules,
-    unsupported::Unsupported,
 };
-use crate::config::WaitingRoomConfig;
 
 /// A room of Cloudflare Waiting Room, converted.
 ///
-/// The [module documentation](super) has an example.
+/// The [crate documentation](crate) has an example.
 #[derive(Clone, Debug)]
 pub struct WaitingRoom {
     /// The fields of a configuration file, without the bypass rules.
@@ -80,13 +84,13 @@ impl WaitingRoom {
     ///
     /// Cloudflare's `shuffle_at_event_start` draws an order that no visitor can check. A draw here
     /// can be checked, so the operator chooses a seed, as for
-    /// [`event_seed`](crate::config::WaitingRoomConfigBuilder::event_seed).
+    /// [`event_seed`](tower_waiting_room::config::WaitingRoomConfigBuilder::event_seed).
     ///
     /// # Errors
     ///
     /// Returns an error if there is no event with this name, or if the event cannot have a draw.
     pub fn with_draw(mut self, event: &str, seed: Seed) -> Result<Self, ConfigError> {
-        if !self.events.events.iter().any(|known| known.name() == event) {
+        if !self.events.events.iter().any(|known| known.name == event) {
             return Err(no_event(event, &self.events.events));
         }
         self.seeds.push((event.to_owned(), seed));
@@ -119,7 +123,8 @@ impl WaitingRoom {
     /// Returns an error if the configuration is not valid here, for example because the template
     /// has an unknown name.
     pub fn config(&self) -> Result<WaitingRoomConfig, ConfigError> {
-        let mut builder = WaitingRoomConfig::of_file(Value::Object(self.fields()))?.into_builder();
+        let file = serde_json::from_value::<WaitingRoomConfig>(Value::Object(self.fields()));
+        let mut builder = file.map_err(refused)?.into_builder();
         for event in self.events() {
             builder = builder.event(event);
         }
@@ -147,10 +152,7 @@ impl WaitingRoom {
     /// The same as for [`config`](Self::config).
     pub fn to_toml(&self) -> Result<String, ConfigError> {
         self.config()?;
-        toml::to_string_pretty(&self.fields()).map_err(|error| {
-            let expected = "fields that TOML can express";
-            ConfigError::new(ConfigErrorKind::Malformed, "configuration", error, expected)
-        })
+        toml::to_string_pretty(&self.fields()).map_err(refused)
     }
 
     fn of_value(value: Value) -> Read<Self> {
@@ -213,7 +215,7 @@ impl WaitingRoom {
     }
 
     /// Returns the fields of a configuration file.
-    fn fields(&self) -> Map<String, Value> {
+    pub(crate) fn fields(&self) -> Map<String, Value> {
         let mut file = self.file.clone();
         if !self.rules.bypass.is_empty() {
             file.insert("bypass".to_owned(), Value::Array(self.rules.bypass.clone()));
@@ -227,16 +229,18 @@ impl WaitingRoom {
     fn read(&mut self, mut fields: JsonFields) -> Read<()> {
         let name = fields.text("name")?;
         self.set("name", fields.required("name", name)?);
-        let users = fields.whole("total_active_users", USERS)?;
-        self.set("total_active_users", fields.required("total_active_users", users)?);
-        let rate = fields.whole("new_users_per_minute", USERS)?;
-        self.set("new_users_per_minute", fields.required("new_users_per_minute", rate)?);
-        let minutes = fields.whole("session_duration", MINUTES)?.unwrap_or(5);
-        self.set("session_duration", format!("{minutes}m"));
-        if fields.truth("disable_session_renewal")?.unwrap_or(false) {
-            self.set("session_renewal", "fixed");
-        }
+        // Sessions take 5 minutes by default.
+        self.set("session_duration", written(SettingValue::from(Duration::from_secs(300))));
         self.read_method(&mut fields)?;
+        for (setting, value) in fields.settings(|_| true)? {
+            self.set(setting.name(), written(value));
+        }
+        for limit in [USERS, RATE] {
+            fields.required(limit, self.file.get(limit))?;
+        }
+        if let Some(renewal) = fields.renewal()? {
+            self.set("session_renewal", written(renewal));
+        }
         self.read_answers(&mut fields)?;
         self.read_cookie(&mut fields)?;
         self.read_routes(&mut fields)?;
@@ -248,7 +252,7 @@ impl WaitingRoom {
 
     /// Reads the queueing method and the mode, of which `suspended` takes precedence.
     fn read_method(&mut self, fields: &mut JsonFields) -> Read<()> {
-        let method = fields.word("queueing_method", METHODS)?.unwrap_or("fifo");
+        let method = fields.word(METHOD, methods())?.unwrap_or("fifo");
         let is_suspended = fields.truth("suspended")?.unwrap_or(false);
         let is_queue_all = fields.truth("queue_all")?.unwrap_or(false);
         let mode = match (is_suspended, is_queue_all || method == "reject") {
@@ -259,7 +263,7 @@ impl WaitingRoom {
         // Cloudflare's `queue_all` shows a page that reloads, even to visitors of a room that
         // otherwise rejects them.
         let method = if is_queue_all && method == "reject" { "fifo" } else { method };
-        self.set("queueing_method", method);
+        self.set(METHOD, method);
         self.set("mode", mode);
         Ok(())
     }
@@ -366,11 +370,11 @@ impl WaitingRoom {
         if let Some(html) = fields.text("custom_page_html")?.filter(|html| !html.is_empty()) {
             self.set("mustache_page", html);
         }
-        let language = fields.word("default_template_language", LOCALES)?;
-        if let Some(language) = language.filter(|language| *language != "en-US") {
+        let language = fields.text("default_template_language")?;
+        if let Some(language) = language.filter(|language| language != "en-US") {
             let why = format!(
                 "{language:?}: the default page is in the language that each visitor's browser asks \
-                 for, if this crate has it, and in English otherwise"
+                 for, if the layer has it, and in English otherwise"
             );
             self.report(fields, "default_template_language", why);
         }
@@ -408,6 +412,22 @@ impl WaitingRoom {
 impl<'de> Deserialize<'de> for WaitingRoom {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Self::of_value(Value::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
+}
+
+/// Returns the error for fields that are no valid configuration file.
+fn refused(error: impl fmt::Display) -> ConfigError {
+    let expected = "the fields of a configuration file";
+    ConfigError::new(ConfigErrorKind::Malformed, "configuration", error, expected)
+}
+
+/// Returns the value of a setting, as a configuration file contains it.
+fn written(value: SettingValue) -> Value {
+    match value {
+        SettingValue::Count(count) => count.into(),
+        SettingValue::Duration(duration) => format!("{}s", duration.as_secs()).into(),
+        SettingValue::Shadow(count) => json!({ "shadow": count }),
+        SettingValue::Word(word) => word.into(),
     }
 }
 
@@ -456,13 +476,4 @@ const READ_ONLY: &[&str] = &[
     "modified_on",
     "next_event_prequeue_start_time",
     "next_event_start_time",
-];
-
-/// The languages of Cloudflare's default page.
-#[rustfmt::skip]
-const LOCALES: &[&str] = &[
-    "en-US", "es-ES", "de-DE", "fr-FR", "it-IT", "ja-JP", "ko-KR", "pt-BR", "zh-CN", "zh-TW",
-    "nl-NL", "pl-PL", "id-ID", "tr-TR", "ar-EG", "ru-RU", "fa-IR", "bg-BG", "hr-HR", "cs-CZ",
-    "da-DK", "fi-FI", "lt-LT", "ms-MY", "nb-NO", "ro-RO", "el-GR", "he-IL", "hi-IN", "hu-HU",
-    "sr-BA", "sk-SK", "sl-SI", "sv-SE", "tl-PH", "th-TH", "uk-UA", "vi-VN",
 ];

@@ -2,15 +2,12 @@
 
 use serde_json::Value;
 use waiting_room_core::{
-    ConfigError, Timestamp,
+    ConfigError, RoomRules, Timestamp,
     error::ConfigErrorKind,
-    room::{QueueingMethod, SessionRenewal, event::Event},
+    room::{Setting, SettingValue, event::Event},
 };
 
-use super::{
-    fields::{JsonFields, Read},
-    unsupported::Unsupported,
-};
+use super::fields::{JsonFields, Read, Unsupported};
 
 /// The events of a room.
 #[derive(Clone, Debug, Default)]
@@ -58,11 +55,11 @@ impl EventList {
                 let given = format!("{:?}", prequeue.text);
                 return fields.contradiction("prequeue_start_time", &given, &expected);
             }
-            event = event.with_prequeue_start(prequeue.at);
+            event = event.prequeue_start(prequeue.at);
         }
         self.read_shuffle(&mut fields, &name, has_prequeue)?;
-        event = overridden(event, &mut fields)?;
         event = self.read_method(event, &mut fields)?;
+        event = overridden(event, &mut fields)?;
         let is_suspended = fields.truth("suspended")?.unwrap_or(false);
         let of_suspended = fields.path("suspended");
         self.read_page(fields)?;
@@ -101,15 +98,17 @@ impl EventList {
 
     /// Reads the queueing method. `reject` means something else here, so it is not taken over.
     fn read_method(&mut self, event: Event, fields: &mut JsonFields) -> Read<Event> {
-        let Some(word) = fields.word("queueing_method", METHODS)? else { return Ok(event) };
-        let Some(method) = method(word) else {
-            let why = "reject sends every visitor away at Cloudflare, but an event here can only \
-                       refuse those who would have to wait; close the room with \
-                       RoomHandle::queue_all at its start instead";
-            self.unsupported.push(Unsupported::new(fields.path("queueing_method"), why));
-            return Ok(event);
-        };
-        Ok(event.with_queueing_method(method))
+        match fields.word(METHOD, methods())? {
+            None => Ok(event),
+            Some("reject") => {
+                let why = "reject sends every visitor away at Cloudflare, but an event here can only \
+                           refuse those who would have to wait; close the room with \
+                           RoomHandle::queue_all at its start instead";
+                self.unsupported.push(Unsupported::new(fields.path(METHOD), why));
+                Ok(event)
+            }
+            Some(word) => Ok(with(event, METHOD, SettingValue::word(word))),
+        }
     }
 
     /// Reads the fields about the page of an event, which have no counterpart.
@@ -134,29 +133,29 @@ impl EventList {
 
 /// Reads the rules that an event overrides, except for the queueing method.
 fn overridden(mut event: Event, fields: &mut JsonFields) -> Read<Event> {
-    let users = fields.whole("total_active_users", USERS)?;
-    let rate = fields.whole("new_users_per_minute", USERS)?;
-    match (users, rate) {
-        (None, None) => {}
-        (Some(users), Some(rate)) => event = event.with_limits(users, rate),
-        (Some(users), None) => {
-            let expected = "absent, because new_users_per_minute is absent";
-            return fields.contradiction("total_active_users", &users.to_string(), expected);
-        }
-        (None, Some(rate)) => {
-            let expected = "absent, because total_active_users is absent";
-            return fields.contradiction("new_users_per_minute", &rate.to_string(), expected);
+    let settings = fields.settings(Setting::is_for_events)?;
+    let given = |name| settings.iter().find(|(setting, _)| setting.name() == name);
+    for (field, other) in [(USERS, RATE), (RATE, USERS)] {
+        if let (Some((_, value)), None) = (given(field), given(other)) {
+            let expected = format!("absent, because {other} is absent");
+            return fields.contradiction(field, &value.to_string(), &expected);
         }
     }
-    if let Some(minutes) = fields.whole("session_duration", MINUTES)? {
-        let seconds = u64::from(minutes) * 60;
-        event = event.with_session_duration(std::time::Duration::from_secs(seconds));
+    for (setting, value) in settings {
+        event = event.overriding(setting, value);
     }
-    if let Some(is_fixed) = fields.truth("disable_session_renewal")? {
-        let renewal = if is_fixed { SessionRenewal::Fixed } else { SessionRenewal::Sliding };
-        event = event.with_session_renewal(renewal);
+    Ok(match fields.renewal()? {
+        Some(renewal) => with(event, "session_renewal", renewal),
+        None => event,
+    })
+}
+
+/// Overrides a rule in an event.
+fn with(event: Event, name: &str, value: SettingValue) -> Event {
+    match RoomRules::setting(name) {
+        Some(setting) => event.overriding(setting, value),
+        None => event,
     }
-    Ok(event)
 }
 
 /// A point in time, and how it is written.
@@ -176,31 +175,26 @@ fn time(fields: &JsonFields, field: &'static str, text: String) -> Read<Written>
     }
 }
 
-/// Returns the queueing method with this name, or `None` for `reject`.
-pub(super) fn method(word: &str) -> Option<QueueingMethod> {
-    match word {
-        "fifo" => Some(QueueingMethod::Fifo),
-        "passthrough" => Some(QueueingMethod::Passthrough),
-        "random" => Some(QueueingMethod::Random),
-        _ => None,
-    }
-}
-
 /// Returns the error for a draw in an event that is not in the list.
 pub(super) fn no_event(name: &str, of: &[Event]) -> ConfigError {
-    let names: Vec<_> = of.iter().map(Event::name).collect();
+    let names: Vec<_> = of.iter().map(|event| &*event.name).collect();
     let expected = format!("the name of an event: {}", names.join(", "));
     ConfigError::new(ConfigErrorKind::Missing, "event", format_args!("{name:?}"), expected)
 }
 
-/// The names of the queueing methods.
-pub(super) const METHODS: &[&str] = &["fifo", "passthrough", "random", "reject"];
+/// Returns the names of the queueing methods.
+pub(super) fn methods() -> &'static [&'static str] {
+    RoomRules::setting(METHOD).map_or(&[], Setting::words)
+}
 
-/// The bounds of both limits. Cloudflare's smallest limit is 200, and its largest exceeds ours.
-pub(super) const USERS: std::ops::RangeInclusive<u32> = 1..=waiting_room_core::RoomRules::MAX_USERS;
+/// The field for the queueing method, in rooms and in events.
+pub(super) const METHOD: &str = "queueing_method";
 
-/// The bounds of a session in minutes. Cloudflare's longest session takes 30 minutes.
-pub(super) const MINUTES: std::ops::RangeInclusive<u32> = 1..=24 * 60;
+/// The field for the limit on active visitors.
+pub(super) const USERS: &str = "total_active_users";
+
+/// The field for the limit on new visitors.
+pub(super) const RATE: &str = "new_users_per_minute";
 
 /// The field for the draw of an event.
 pub(super) const SHUFFLE: &str = "shuffle_at_event_start";

@@ -1,4 +1,4 @@
-//! Moves a room from Cloudflare Waiting Room to this crate.
+//! Moves a room from Cloudflare Waiting Room to [`tower-waiting-room`](tower_waiting_room).
 //!
 //! A [`WaitingRoom`] reads the JSON of Cloudflare's API: a room, its bypass rules and its events.
 //! What has a counterpart here becomes a configuration and a schedule. Everything else is a list of
@@ -6,7 +6,8 @@
 //! without a word.
 //!
 //! ```
-//! use tower_waiting_room::{WaitingRoomLayer, cloudflare::WaitingRoom};
+//! use tower_waiting_room::WaitingRoomLayer;
+//! use waiting_room_cloudflare::WaitingRoom;
 //!
 //! let room = WaitingRoom::from_json(
 //!     r#"{
@@ -35,7 +36,12 @@
 //! the guide lists every field.
 //!
 //! Defaults are those of Cloudflare's API: a page that is sent with the status 200, for example,
-//! because a field is absent, is sent with 200 here too, although the default of this crate is 503.
+//! because a field is absent, is sent with 200 here too, although the default of the layer is 503.
+//!
+//! A field with the name of a [setting][`RoomRules::SETTINGS`] of the layer's rooms is that setting, with
+//! its bounds. Cloudflare writes durations in minutes.
+//!
+//! [`RoomRules::SETTINGS`]: waiting_room_core::RoomRules::SETTINGS
 //!
 //! # What is an error
 //!
@@ -43,14 +49,15 @@
 //! a number in quotation marks, an event that ends before it starts, a page of more than 1 MiB. An
 //! unknown field is [`Unsupported`], because the API gains fields over time.
 
+#![forbid(unsafe_code)]
+
 mod event;
 mod expression;
 mod fields;
 mod room;
 mod rules;
-mod unsupported;
 
-pub use self::{room::WaitingRoom, unsupported::Unsupported};
+pub use self::{fields::Unsupported, room::WaitingRoom};
 
 #[cfg(test)]
 mod tests;
