@@ -30,5 +30,4 @@ pub use self::{
     limits::LimitsHandle,
     limits_report::{LimitReport, LimitsReport},
 };
-#[cfg(feature = "room")]
 pub use crate::telemetry::VisitorWait;

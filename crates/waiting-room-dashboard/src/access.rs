@@ -1,6 +1,6 @@
 //! Who may use the dashboard: the operator, the refusal, and a ready-made check of a password.
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use http::{HeaderValue, StatusCode, header, request::Parts};
@@ -116,12 +116,6 @@ fn credentials(request: &Parts) -> Option<Vec<u8>> {
 
 fn digest(bytes: &[u8]) -> [u8; 32] {
     Sha256::digest(bytes).into()
-}
-
-impl fmt::Display for Operator {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.name)
-    }
 }
 
 const MIN_PASSWORD: usize = 12;

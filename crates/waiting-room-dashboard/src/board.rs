@@ -48,7 +48,7 @@ pub(super) struct Board {
 }
 
 /// What the sampler has recorded.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct State {
     pub(super) history: RoomHistory,
     pub(super) audit: Audit,
@@ -81,17 +81,7 @@ impl Board {
     }
 
     fn with(handle: WaitingRoomHandle, sampler: Option<Mutex<Option<JoinHandle<()>>>>) -> Self {
-        let state = State {
-            history: RoomHistory::new(),
-            audit: Audit::default(),
-            reasons: HashMap::new(),
-            over: HashMap::new(),
-            sampled_at: None,
-            room: None,
-            away: None,
-            wait: WaitFigures::default(),
-        };
-        Self { handle, feed: Feed::new(), state: Mutex::new(state), sampler }
+        Self { handle, feed: Feed::new(), state: Mutex::default(), sampler }
     }
 
     /// Starts the sampler, unless it is running or there is no runtime. The sampler ends with its

@@ -31,10 +31,8 @@ pub(super) async fn preview_change(
     State(board): State<Arc<Board>>,
     request: Request,
 ) -> Result<Response, Response> {
-    let room = room(&board)?;
-    let body = body(request).await?;
+    let (room, order) = requested(&board, request).await?;
     let rules = room.rules();
-    let order = Order::parse(&body, &rules).map_err(bad)?;
     let Some(Ok(snapshot)) = board.snapshot().await else {
         let detail = "the store does not answer, so the effect is unknown";
         return Err(problem(StatusCode::SERVICE_UNAVAILABLE, "store_unavailable", detail));
@@ -61,11 +59,8 @@ pub(super) async fn make_change(
     let Some(operator) = request.extensions().get::<Operator>().cloned() else {
         return Err(problem(StatusCode::FORBIDDEN, "denied", "there is no operator"));
     };
-    let room = room(&board)?;
-    let body = body(request).await?;
-    let rules = room.rules();
-    let order = Order::parse(&body, &rules).map_err(bad)?;
-    order.check_confirmation(&rules.name).map_err(bad)?;
+    let (room, order) = requested(&board, request).await?;
+    order.check_confirmation(board.handle.name()).map_err(|error| bad(&error))?;
     // If the client disconnects, the change is completed and recorded nevertheless.
     let task = tokio::spawn(carry_out(board, room, operator, order));
     Ok(task.await.unwrap_or_else(|_| {
@@ -142,10 +137,15 @@ async fn apply(
     (from, change.describe(&change.apply(before)), result)
 }
 
-#[expect(clippy::result_large_err, reason = "the response is sent at once")]
-fn room(board: &Board) -> Result<RoomHandle, Response> {
-    let none = || problem(StatusCode::NOT_FOUND, "no_room", "the layer has no room to change");
-    board.handle.room().ok_or_else(none)
+/// Reads the change that a request asks for, and the room that it concerns.
+async fn requested(board: &Board, request: Request) -> Result<(RoomHandle, Order), Response> {
+    let Some(room) = board.handle.room() else {
+        let detail = "the layer has no room to change";
+        return Err(problem(StatusCode::NOT_FOUND, "no_room", detail));
+    };
+    let body = body(request).await?;
+    let order = Order::parse(&body, &room.rules()).map_err(|error| bad(&error))?;
+    Ok((room, order))
 }
 
 /// Reads the body of a request, which has to be a short JSON document.
@@ -155,20 +155,12 @@ async fn body(request: Request) -> Result<Bytes, Response> {
         let detail = "the content type is not application/json";
         return Err(problem(StatusCode::UNSUPPORTED_MEDIA_TYPE, "content_type", detail));
     }
-    let too_long = || {
-        let detail = format!("the body is too long, expected at most {MAX_BODY} bytes");
-        problem(StatusCode::PAYLOAD_TOO_LARGE, "too_long", &detail)
-    };
-    let length = parts
-        .headers
-        .get(header::CONTENT_LENGTH)
-        .and_then(|length| length.to_str().ok()?.parse().ok());
-    if length.is_some_and(|length: u64| length > MAX_BODY as u64) {
-        return Err(too_long());
-    }
     match timeout(MAX_READ, to_bytes(body, MAX_BODY)).await {
         Ok(Ok(body)) => Ok(body),
-        Ok(Err(_)) => Err(too_long()),
+        Ok(Err(_)) => {
+            let detail = format!("the body is too long, expected at most {MAX_BODY} bytes");
+            Err(problem(StatusCode::PAYLOAD_TOO_LARGE, "too_long", &detail))
+        }
         Err(_) => {
             let detail = format!("the body did not arrive within {MAX_READ:?}");
             Err(problem(StatusCode::REQUEST_TIMEOUT, "too_slow", &detail))
@@ -184,8 +176,8 @@ fn is_json(headers: &HeaderMap) -> bool {
     essence.is_some_and(|essence| essence.trim().eq_ignore_ascii_case("application/json"))
 }
 
-fn bad(error: String) -> Response {
-    problem(StatusCode::UNPROCESSABLE_ENTITY, "invalid", &error)
+fn bad(error: &str) -> Response {
+    problem(StatusCode::UNPROCESSABLE_ENTITY, "invalid", error)
 }
 
 /// Returns the message of an error, with the message of its cause.

@@ -48,14 +48,6 @@ impl RoomHistory {
     #[cfg(test)]
     pub(super) const BYTES: usize = (Self::SECONDS + Self::MINUTES) * size_of::<RoomSample>();
 
-    /// Creates an empty history. All of its memory is reserved here.
-    pub(super) fn new() -> Self {
-        Self {
-            seconds: VecDeque::with_capacity(Self::SECONDS),
-            minutes: VecDeque::with_capacity(Self::MINUTES),
-        }
-    }
-
     /// Adds the figures of a second. A second sample of the same second replaces the first one, and
     /// keeps the requests that the first one had counted.
     pub(super) fn push(&mut self, sample: RoomSample) {
@@ -87,6 +79,16 @@ impl RoomHistory {
     /// The last two days by minute, oldest first.
     pub(super) const fn minutes(&self) -> &VecDeque<RoomSample> {
         &self.minutes
+    }
+}
+
+impl Default for RoomHistory {
+    /// Creates an empty history. All of its memory is reserved here.
+    fn default() -> Self {
+        Self {
+            seconds: VecDeque::with_capacity(Self::SECONDS),
+            minutes: VecDeque::with_capacity(Self::MINUTES),
+        }
     }
 }
 
@@ -134,7 +136,7 @@ mod tests {
 
     #[test]
     fn the_rings_keep_15_minutes_and_two_days_and_never_grow() {
-        let mut history = RoomHistory::new();
+        let mut history = RoomHistory::default();
         let before = (history.seconds.capacity(), history.minutes.capacity());
         for at in 0..3 * 24 * 60 * 60 {
             history.push(second(at, 0, 1));
@@ -153,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_minute_has_the_longest_line_of_its_seconds_and_the_sum_of_the_refusals() {
-        let mut history = RoomHistory::new();
+        let mut history = RoomHistory::default();
         for (at, waiting) in [(120, 3), (121, 9), (179, 4), (180, 1)] {
             history.push(second(at, waiting, 2));
         }
@@ -167,7 +169,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_stands_still_adds_no_second_and_loses_no_refusal() {
-        let mut history = RoomHistory::new();
+        let mut history = RoomHistory::default();
         history.push(second(60, 1, 5));
         history.push(second(60, 2, 6));
         assert_eq!(history.seconds(), &[second(60, 2, 11)]);

@@ -141,7 +141,7 @@ fn drain(room: &RoomSnapshot) -> String {
 fn queue_all(room: &RoomSnapshot) -> String {
     let mut words = format!(
         "Admits no visitor until you resume. The {} keep their sessions, and the line of {} grows.",
-        active(room.active),
+        counted(room.active, "active visitor"),
         room.waiting,
     );
     let room_left = room.line_capacity.saturating_sub(room.waiting);
@@ -162,7 +162,7 @@ fn suspend(room: &RoomSnapshot) -> String {
         "Switches the room off: the {} in line are let through at once, together with the {}. \
          That is {} for a limit of {}. Rate limits and gates stay in effect.",
         visitors(room.waiting),
-        active(room.active),
+        counted(room.active, "active visitor"),
         visitors(together),
         room.total_active_users,
     )
@@ -200,11 +200,11 @@ fn line_in(room: &RoomSnapshot, drained: Option<Duration>, condition: &str) -> S
 }
 
 fn visitors(count: u32) -> String {
-    if count == 1 { "1 visitor".to_owned() } else { format!("{count} visitors") }
+    counted(count, "visitor")
 }
 
-fn active(count: u32) -> String {
-    if count == 1 { "1 active visitor".to_owned() } else { format!("{count} active visitors") }
+fn counted(count: u32, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
 #[cfg(test)]

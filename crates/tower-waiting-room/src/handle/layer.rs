@@ -187,7 +187,6 @@ impl WaitingRoomHandle {
 
     /// Returns the waits of the visitors whom this node has admitted after a wait in the last minute,
     /// oldest first, and at most the last 16 384 of them.
-    #[cfg(feature = "room")]
     #[must_use]
     pub fn waits(&self) -> Vec<super::VisitorWait> {
         self.pipeline.telemetry.waits(self.now())
