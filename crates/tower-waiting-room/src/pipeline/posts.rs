@@ -25,6 +25,7 @@ use crate::{
 
 impl Pipeline {
     /// Answers a request to one of the paths, or returns `None` for any other request.
+    #[inline]
     pub(super) fn posted(
         &self,
         room: &RoomStage,

@@ -115,6 +115,7 @@ impl RoomPart for RoomStage {
 
 impl Pipeline {
     /// The room stage: accepts a valid pass, answers an early ticket, or asks the store.
+    #[inline]
     fn enter_room(
         &self,
         room: &RoomStage,

@@ -46,16 +46,4 @@ impl Stage {
             | Visitor::Outside(_) => &[Self::Limits, Self::Room, Self::Gates],
         }
     }
-
-    /// Returns the stages of all requests in a layer without a room: those of [`order`](Self::order)
-    /// that can have an effect.
-    pub(super) const fn order_without_room(_: &Visitor) -> &'static [Self] {
-        &[Self::Limits, Self::Gates]
-    }
-
-    /// Returns the stages of all requests in a layer that has neither a room nor gates. The operator
-    /// may add limits later, but no room and no gate.
-    pub(super) const fn only_limits(_: &Visitor) -> &'static [Self] {
-        &[Self::Limits]
-    }
 }
