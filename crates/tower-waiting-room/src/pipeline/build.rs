@@ -10,8 +10,8 @@ use std::sync::Arc;
 use waiting_room_core::time::Clock;
 
 use super::{
+    journey::Stage,
     order::{Pipeline, RoomPart},
-    stage::Stage,
 };
 #[cfg(feature = "dashboard")]
 use crate::streams::DashboardStreams;

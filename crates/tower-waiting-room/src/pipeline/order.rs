@@ -26,10 +26,8 @@ use waiting_room_core::{
 };
 
 use super::{
-    journey::{Journey, Opening, RequestClock, RequestTimes},
-    pending::{Pending, Resumed},
+    journey::{Journey, Opening, Pending, RequestClock, RequestTimes, Resumed, Stage},
     reply::Reply,
-    stage::Stage,
 };
 #[cfg(feature = "dashboard")]
 use crate::streams::DashboardStreams;

@@ -13,9 +13,8 @@
 //! No store is asked about a transfer: the ticket of a link is due when the original is.
 
 use super::{
-    journey::Journey,
+    journey::{Journey, Pending},
     order::{Pipeline, Stop},
-    pending::Pending,
     reply::Reply,
 };
 use crate::{

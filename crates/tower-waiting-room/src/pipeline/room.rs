@@ -12,9 +12,8 @@ use waiting_room_core::{
 };
 
 use super::{
-    journey::{Journey, Opening},
+    journey::{Journey, Opening, Pending},
     order::{Pipeline, PushBody, RoomPart, Stop},
-    pending::Pending,
     reply::Reply,
     stream::EventStream,
 };

@@ -40,10 +40,9 @@ use super::{
     people::People,
     post_path::PostPath,
     renewal::PassRenewal,
-    sessions::{Sessions, Stale},
+    sessions::{Sessions, Stale, Visit},
     store::{Operated, RoomStore, SharedRoom},
     streams::Streams,
-    visit::Visit,
     visitor::{Token, Visitor},
 };
 use crate::{
