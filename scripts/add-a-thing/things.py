@@ -121,6 +121,12 @@ RULE = Thing(
 
 """,
         ),
+        before(
+            "docs/settings.md",
+            "| `longest_session_duration` |",
+            '| `line_reserve` | a number from 0 to 10000000 | no | '
+            "the number of places in the line that newcomers do not get |\n",
+        ),
         after(
             f"{KIT}/conformance/settings.rs",
             ".line_capacity(rng.random_range(1..=12))\n",

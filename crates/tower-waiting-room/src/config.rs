@@ -11,11 +11,7 @@ mod file;
 mod layer;
 mod modes;
 #[cfg(feature = "room")]
-mod people;
-#[cfg(feature = "room")]
 mod room;
-#[cfg(feature = "room")]
-mod store;
 
 #[doc(no_inline)]
 pub use waiting_room_core::error::ConfigErrorKind;

@@ -6,8 +6,6 @@ use std::{fmt, sync::Arc};
 use tower_layer::Layer;
 use waiting_room_core::time::{Clock, SystemClock};
 
-#[cfg(feature = "axum")]
-use crate::for_axum::ForAxum;
 use crate::{
     config::WaitingRoomConfig, handle::WaitingRoomHandle, pipeline::Pipeline, service::WaitingRoom,
 };
@@ -52,14 +50,6 @@ impl WaitingRoomLayer {
     #[must_use]
     pub fn handle(&self) -> WaitingRoomHandle {
         WaitingRoomHandle::new(Arc::clone(&self.pipeline))
-    }
-
-    /// Wraps the layer for axum, so that its responses have axum's own body. Without the wrapper,
-    /// axum allocates a box for the body of each response.
-    #[cfg(feature = "axum")]
-    #[must_use]
-    pub fn for_axum(self) -> ForAxum<Self> {
-        ForAxum::new(self)
     }
 
     /// Returns the stages of the layer, for a service that chooses among several layers.

@@ -160,6 +160,7 @@
     allow(
         dead_code,
         unused_imports,
+        unused_mut,
         reason = "what only a room or a file needs is not used without"
     )
 )]

@@ -41,7 +41,6 @@ mod json;
 mod kept;
 mod look;
 mod message;
-#[cfg(feature = "room")]
 mod mustache;
 mod own_page;
 mod page;
@@ -49,7 +48,6 @@ mod prepared;
 mod problem;
 mod refusal;
 mod responder;
-#[cfg(any(feature = "room", test))]
 mod sample;
 mod sentences;
 mod statuses;

@@ -15,10 +15,6 @@ use super::{
     layer::WaitingRoomConfig,
     modes::{DebugHeader, Enforcement, Preflight},
 };
-#[cfg(not(feature = "room"))]
-use std::convert::Infallible as EventSeed;
-#[cfg(feature = "room")]
-use waiting_room_core::room::event::Seed as EventSeed;
 #[cfg(feature = "files")]
 use waiting_room_core::room::{Setting, SettingValue};
 
@@ -44,7 +40,6 @@ impl WaitingRoomConfig {
             total_active_users: None,
             rules: RoomRules::new(name.clone(), RoomRules::MAX_USERS),
             events: Vec::new(),
-            seeds: Vec::new(),
             config: Self {
                 name: name.into(),
                 room: None,
@@ -73,8 +68,7 @@ impl WaitingRoomConfig {
         let rules = rules.unwrap_or_else(|| RoomRules::new(&*self.name, RoomRules::MAX_USERS));
         let total_active_users = self.room.as_ref().map(|rules| rules.total_active_users);
         let events = self.schedule.events().to_vec();
-        let seeds = Vec::new();
-        WaitingRoomConfigBuilder { total_active_users, rules, events, seeds, config: self }
+        WaitingRoomConfigBuilder { total_active_users, rules, events, config: self }
     }
 }
 
@@ -87,8 +81,6 @@ pub struct WaitingRoomConfigBuilder {
     pub(super) total_active_users: Option<u32>,
     pub(super) rules: RoomRules,
     pub(super) events: Vec<Event>,
-    /// The seeds of draws, each with the name of its event.
-    pub(super) seeds: Vec<(String, EventSeed)>,
     pub(super) config: WaitingRoomConfig,
 }
 
@@ -308,11 +300,10 @@ impl WaitingRoomConfigBuilder {
     ///
     /// Returns an error if a field is invalid. The error names the first invalid field, the given
     /// value and the expected value.
-    #[cfg_attr(not(feature = "room"), expect(unused_mut, reason = "only a room has a store"))]
     pub fn build(mut self) -> Result<WaitingRoomConfig, ConfigError> {
         #[cfg(feature = "room")]
         self.adopt_rules()?;
-        let Self { total_active_users, rules, events, seeds, mut config } = self;
+        let Self { total_active_users, rules, events, mut config } = self;
         #[cfg(feature = "files")]
         if let Some(file) = &config.rules_file {
             config.rates.limits.file = file.load_first()?;
@@ -334,9 +325,18 @@ impl WaitingRoomConfigBuilder {
         }
         let users = total_active_users.unwrap_or(RoomRules::MAX_USERS);
         let rules = rules.total_active_users(users).validate()?;
+        let mut given = Schedule::new(events)?;
         #[cfg(feature = "room")]
-        config.room_options.validate(&rules, total_active_users.is_some())?;
-        config.schedule = scheduled(events, seeds, &config.schedule, &rules)?;
+        {
+            config.room_options.validate(&rules, total_active_users.is_some())?;
+            for (event, seed) in config.room_options.seeds.drain(..) {
+                given = given.with_seed(&rules.name, &event, seed)?;
+            }
+        }
+        // The seeds of the configuration from which a builder was created are known. At the earliest
+        // time, no event has begun, so no change contradicts an event that has.
+        let plan = RoomPlan::new(rules.clone(), config.schedule);
+        config.schedule = plan.follow(given, Timestamp::ZERO)?.schedule;
         config.statuses.validate()?;
         config.page = config.page.checked()?;
         if config.bypass.len() > Self::MAX_BYPASS {
@@ -348,37 +348,6 @@ impl WaitingRoomConfigBuilder {
         config.room = total_active_users.is_some().then_some(rules);
         Ok(config)
     }
-}
-
-/// Returns the schedule of these events, after checking that a room with these rules can follow it.
-/// The seeds in `known` are those of the configuration from which a builder was created.
-fn scheduled(
-    events: Vec<Event>,
-    seeds: Vec<(String, EventSeed)>,
-    known: &Schedule,
-    rules: &RoomRules,
-) -> Result<Schedule, ConfigError> {
-    let given = seeds.into_iter().try_fold(Schedule::new(events)?, |schedule, (event, seed)| {
-        with_seed(schedule, &rules.name, &event, seed)
-    })?;
-    // At the earliest time, no event has begun, so no change contradicts an event that has.
-    let plan = RoomPlan::new(rules.clone(), known.clone());
-    Ok(plan.follow(given, Timestamp::ZERO)?.schedule)
-}
-
-#[cfg(feature = "room")]
-fn with_seed(
-    schedule: Schedule,
-    room: &str,
-    event: &str,
-    seed: EventSeed,
-) -> Result<Schedule, ConfigError> {
-    schedule.with_seed(room, event, seed)
-}
-
-#[cfg(not(feature = "room"))]
-fn with_seed(_: Schedule, _: &str, _: &str, seed: EventSeed) -> Result<Schedule, ConfigError> {
-    match seed {}
 }
 
 /// The field that is reported as missing if a configuration has no stage at all, and the expected

@@ -1,5 +1,8 @@
 //! The builder options of a room, available with the `room` feature.
 
+mod people;
+mod store;
+
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -163,7 +166,7 @@ impl WaitingRoomConfigBuilder {
     /// itself from the start on. If the event already has a
     /// [commitment](Event::shuffle_at_start()), it must be to this seed.
     pub fn event_seed(mut self, event: impl Into<String>, seed: Seed) -> Self {
-        self.seeds.push((event.into(), seed));
+        self.config.room_options.seeds.push((event.into(), seed));
         self
     }
 

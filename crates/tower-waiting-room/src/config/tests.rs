@@ -6,8 +6,9 @@ mod rates;
 use std::time::Duration;
 
 use http::StatusCode;
-use waiting_room_core::room::{
-    CookieTest, PlacesPerNetwork, QueueingMethod, Recovery, RoomMode, SessionRenewal,
+use waiting_room_core::{
+    RoomRules,
+    room::{CookieTest, PlacesPerNetwork, QueueingMethod, Recovery, RoomMode, SessionRenewal},
 };
 
 use super::*;
@@ -280,4 +281,18 @@ fn a_grpc_status_is_not_ignored_silently() {
         error.unwrap_err().to_string(),
         "status is 503, expected 200 for gRPC, which has a status of its own"
     );
+}
+
+/// A failure prints the rows that the page should contain.
+#[test]
+fn the_table_of_settings_says_what_each_setting_declares() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/settings.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let rows = RoomRules::SETTINGS.iter().map(|setting| {
+        let values = setting.wrong("").expected().to_owned();
+        let in_events = if setting.is_for_events() { "yes" } else { "no" };
+        format!("| `{}` | {values} | {in_events} | {} |\n", setting.name(), setting.doc())
+    });
+    let rows: String = rows.collect();
+    assert!(page.contains(&rows), "docs/settings.md should contain:\n{rows}");
 }

@@ -159,7 +159,6 @@ impl Language {
 
     /// Adds a language to those of the process. Returns `None` if there are already
     /// [`MAX`](Self::MAX) of them.
-    #[cfg(feature = "room")]
     pub(crate) fn add(tag: &'static str, is_right_to_left: bool) -> Option<Self> {
         let added = Added { tag, is_right_to_left };
         // The length of `TAGS` plus that of `ADDED` fits in a byte.

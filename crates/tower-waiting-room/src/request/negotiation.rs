@@ -60,7 +60,6 @@ impl Languages {
     }
 
     /// Adds a language. It replaces the language with the same tag.
-    #[cfg(feature = "room")]
     pub(crate) fn with(&self, language: Language) -> Self {
         let mut languages = self.clone();
         let replaced = |known: Language| known.tag() == language.tag();

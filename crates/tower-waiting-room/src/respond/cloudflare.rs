@@ -10,14 +10,12 @@
 //! The numbers are coarser than those in this crate's own object: waits are in whole minutes, and
 //! unless the order is random, there is only one value for the wait.
 
-#[cfg(feature = "room")]
 mod variables;
 
 use std::borrow::Cow;
 
 use waiting_room_core::room::QueueingMethod;
 
-#[cfg(feature = "room")]
 pub(super) use self::variables::Variable;
 use super::{Answer, answer::whole_minutes, iso::Iso};
 use crate::rate_headers::whole_seconds;
@@ -25,10 +23,6 @@ use crate::rate_headers::whole_seconds;
 /// The fields of `cfWaitingRoom`, in the order of Cloudflare's documentation.
 ///
 /// Times are in whole minutes, rounded up, unless the name of the field states another unit.
-#[cfg_attr(
-    not(any(feature = "room", test)),
-    expect(dead_code, reason = "some fields are constant in JSON, and read by templates only")
-)]
 #[cfg_attr(test, derive(serde::Serialize), serde(rename_all = "camelCase"))]
 pub(super) struct CfWaitingRoom {
     /// Whether the visitor is waiting. Always true, because an admitted visitor does not get this
@@ -187,7 +181,6 @@ impl CfWaitingRoom {
 }
 
 /// Template variables that are not fields of the JSON response.
-#[cfg(feature = "room")]
 impl CfWaitingRoom {
     /// The names of all variables: the fields of the JSON response, and two that only templates
     /// have.

@@ -91,10 +91,6 @@ pub(super) fn page<E>(
 pub(super) enum Reuse {
     Allowed,
     /// The page contains a nonce, which must be new in every response.
-    #[cfg_attr(
-        not(any(feature = "room", test)),
-        expect(dead_code, reason = "only a template has nonces")
-    )]
     Forbidden,
 }
 

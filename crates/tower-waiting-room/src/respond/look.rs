@@ -3,7 +3,6 @@
 //! The settings are the same in every answer. They are checked when the page is configured, and
 //! written into the page once per language, so that they cost nothing in an answer but their length.
 
-#[cfg(feature = "room")]
 mod accent;
 
 use std::sync::Arc;

@@ -8,6 +8,7 @@
 //! This file adds only the headers that are specific to pages: the `Content-Security-Policy`, and
 //! `X-Robots-Tag`. The headers that all answers have in common are added in `headers.rs`.
 
+mod mustache;
 mod settings;
 #[cfg(feature = "room")]
 mod templates;
@@ -28,14 +29,13 @@ use memchr::memmem;
 use waiting_room_core::{ConfigError, error::ConfigErrorKind};
 
 #[cfg(feature = "room")]
-use super::mustache::MustachePage;
-#[cfg(feature = "room")]
 use super::template::{Template, Variables};
 use super::{
     Answer,
     headers::{Failure, of_type},
     kept::Reuse,
     look::Look,
+    mustache::MustachePage,
     own_page::OwnPage,
 };
 use crate::request::{Languages, RequestHead};
@@ -201,7 +201,6 @@ impl Page {
     pub(super) fn html(&self, answer: &Answer) -> Result<Option<(Bytes, Reuse)>, Failure> {
         Ok(match &self.body {
             Body::Closure(_) => None,
-            #[cfg(feature = "room")]
             Body::Mustache(page) => Some((page.render(answer).into(), Reuse::Allowed)),
             Body::Own => Some((self.own.render(answer).into(), Reuse::Allowed)),
             #[cfg(feature = "room")]
@@ -227,7 +226,6 @@ impl Page {
     ) -> Result<Response<Bytes>, Failure> {
         let mut response = match &self.body {
             Body::Closure(page) => page(answer, head),
-            #[cfg(feature = "room")]
             Body::Mustache(page) => of_type(HTML, page.render(answer)),
             Body::Own => of_type(HTML, self.own.render(answer)),
             #[cfg(feature = "room")]
@@ -274,7 +272,6 @@ impl fmt::Debug for Page {
 #[derive(Clone)]
 enum Body {
     Closure(Arc<Closure>),
-    #[cfg(feature = "room")]
     Mustache(Arc<MustachePage>),
     /// The default page.
     Own,

@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use waiting_room_core::{
-    ConfigError, MemoryStore, RoomRules, error::ConfigErrorKind, room::event::Schedule,
+    ConfigError, MemoryStore, RoomRules,
+    error::ConfigErrorKind,
+    room::event::{Schedule, Seed},
 };
 
 use super::{
@@ -28,6 +30,8 @@ pub(crate) struct RoomOptions {
     pub(crate) challenge: Option<Challenge>,
     /// The identities of visitors, or `None` if visitors are known by their tokens only.
     pub(crate) identity: Option<IdentityOf>,
+    /// The seeds of draws, each with the name of its event, until the configuration is built.
+    pub(crate) seeds: Vec<(String, Seed)>,
     pub(crate) push: Option<Push>,
     /// The path to which visitors send a POST to leave, or `None` if they cannot.
     pub(crate) leave_path: Option<PostPath>,

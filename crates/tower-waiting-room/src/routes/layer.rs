@@ -15,8 +15,6 @@ use super::{
     Route,
     table::{Selected, Table},
 };
-#[cfg(feature = "axum")]
-use crate::for_axum::ForAxum;
 use crate::{
     layer::WaitingRoomLayer,
     pipeline::Pipeline,
@@ -48,13 +46,6 @@ impl WaitingRooms {
     /// Starts a layer without rooms.
     pub const fn builder() -> WaitingRoomsBuilder {
         WaitingRoomsBuilder { routes: Vec::new(), pipelines: Vec::new() }
-    }
-
-    /// Wraps the layer for axum, as [`WaitingRoomLayer::for_axum`] does.
-    #[cfg(feature = "axum")]
-    #[must_use]
-    pub fn for_axum(self) -> ForAxum<Self> {
-        ForAxum::new(self)
     }
 }
 

@@ -84,7 +84,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Others<'_, A> {
         seed: K,
     ) -> Result<Option<K::Value>, A::Error> {
         while let Some(name) = self.map.next_key::<String>()? {
-            let Some(setting) = setting(&name) else {
+            let Some(setting) = RoomRules::setting(&name) else {
                 if !self.names.contains(&&*name) {
                     return Err(unknown(&name, self.names));
                 }
@@ -107,14 +107,8 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Others<'_, A> {
     }
 }
 
-/// Returns the setting with this name. Without the feature `room`, there are no settings.
-fn setting(name: &str) -> Option<&'static Setting> {
-    RoomRules::setting(name).filter(|_| cfg!(feature = "room"))
-}
-
 fn unknown<E: de::Error>(name: &str, names: &'static [&'static str]) -> E {
-    let settings =
-        RoomRules::SETTINGS.iter().map(Setting::name).filter(|name| setting(name).is_some());
+    let settings = RoomRules::SETTINGS.iter().map(Setting::name);
     let known = names.iter().copied().chain(settings).map(|name| format!("`{name}`"));
     let known = known.collect::<Vec<_>>().join(", ");
     E::custom(format_args!("unknown field `{name}`, expected one of {known}"))

@@ -1,6 +1,5 @@
 //! The fields of `cfWaitingRoom` by name, for page templates.
 
-#[cfg(feature = "room")]
 use std::borrow::Cow;
 
 use super::{CfWaitingRoom, Iso};
@@ -52,7 +51,6 @@ impl CfWaitingRoom {
     }
 }
 
-#[cfg(feature = "room")]
 impl Variable<'_> {
     /// Returns whether a section with this value is rendered. The rule is that of `mustache.js`,
     /// for which 0 and an empty text are false.

@@ -1,25 +1,17 @@
 //! The settings of the page: its name, its look, its languages, and its policy.
 
-#[cfg(feature = "room")]
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use http::HeaderValue;
 use waiting_room_core::{ConfigError, error::ConfigErrorKind};
 
 use super::{Body, Page};
-#[cfg(feature = "room")]
-use crate::respond::i18n;
 use crate::respond::{
     look::{self, Look},
     own_page::OwnPage,
 };
 
 impl Page {
-    /// The maximum length of a file with sentences: 64 KiB.
-    #[cfg(feature = "room")]
-    pub const MAX_TEXTS_LEN: usize = i18n::MAX_TEXTS_LEN;
-
     /// The maximum length of a logo: 32 KiB. Every page contains the logo.
     pub const MAX_LOGO_LEN: usize = look::MAX_LOGO_LEN;
 
@@ -32,45 +24,6 @@ impl Page {
     #[must_use]
     pub fn title(mut self, title: impl Into<Arc<str>>) -> Self {
         self.set(Look { title: Some(title.into()), ..self.look() });
-        self
-    }
-
-    /// Adds a language, or replaces sentences of a language, for every answer of the layer.
-    ///
-    /// `tag` is a tag of BCP 47, such as `mi` or `zh-Hant-HK`, and `file` contains sentences in the
-    /// [Fluent](https://projectfluent.org) format, in the form of the built-in files in
-    /// `src/respond/i18n`. A file for a built-in language may contain only the sentences to be
-    /// replaced. Of Fluent, a file can use arguments such as `{ $shown }` and a choice by `$count`
-    /// between the plural forms of CLDR. A sentence needs the arguments that it has in English, and
-    /// cannot contain another sentence. Sentences are escaped for HTML.
-    ///
-    /// The sentences stay in memory until the process ends.
-    ///
-    /// The tag must be well-formed. The file can be up to [`MAX_TEXTS_LEN`](Self::MAX_TEXTS_LEN)
-    /// long, must not have a flaw, and needs every sentence if its language is new. A process has at
-    /// most [`Language::MAX`](crate::request::Language::MAX) languages. The error names the line of
-    /// a flaw, and the sentences that are unknown or missing.
-    ///
-    /// ```
-    /// use tower_waiting_room::{ConfigError, WaitingRoomConfig, respond::Page};
-    ///
-    /// let config = |file| {
-    ///     let page = Page::default().texts("en", file);
-    ///     WaitingRoomConfig::builder("shop").total_active_users(100).page(page).build()
-    /// };
-    /// config("headline-waiting = You are in the queue\n")?;
-    ///
-    /// let error = config("headline-wating = You are in the queue\n").unwrap_err();
-    /// assert!(error.to_string().contains("the unknown sentence `headline-wating`"));
-    /// # Ok::<(), ConfigError>(())
-    /// ```
-    #[cfg(feature = "room")]
-    #[must_use]
-    pub fn texts(mut self, tag: &str, file: &str) -> Self {
-        match i18n::add(tag, file) {
-            Ok(language) => self.languages = Cow::Owned(self.languages.with(language)),
-            Err(flaw) => self.flaw = self.flaw.or(Some(flaw)),
-        }
         self
     }
 
@@ -88,33 +41,6 @@ impl Page {
     #[must_use]
     pub fn logo(self, address: &str) -> Self {
         self.try_set(|look| look.set_logo(address))
-    }
-
-    /// Sets the colour of the number, the progress and the button in light mode and in dark mode,
-    /// such as `#0b6e4f` or `#0b6`. Text on the colour is white or black, whichever is easier to
-    /// read. A template can use both colours by the `palette` variable.
-    ///
-    /// The contrast of a colour to the card of the page must be at least 3:1, which WCAG 2.2 requires
-    /// at level AA of large text and of graphics.
-    ///
-    /// ```
-    /// use tower_waiting_room::{ConfigError, WaitingRoomConfig, respond::Page};
-    ///
-    /// let config = |light, dark| {
-    ///     let page = Page::default().accent(light, dark);
-    ///     WaitingRoomConfig::builder("shop").total_active_users(100).page(page).build()
-    /// };
-    /// config("#0b6e4f", "#5fd3a8")?;
-    ///
-    /// let error = config("#ffd400", "#ffd400").unwrap_err();
-    /// let ratio = "#ffd400, whose contrast to the card #ffffff in light mode is 1.43:1";
-    /// assert!(error.to_string().contains(ratio));
-    /// # Ok::<(), ConfigError>(())
-    /// ```
-    #[cfg(feature = "room")]
-    #[must_use]
-    pub fn accent(self, light: &str, dark: &str) -> Self {
-        self.try_set(|look| look.set_accent(light, dark))
     }
 
     /// Sets a notice of the operator, such as the cause of a delay. The text is the same in every
@@ -164,7 +90,6 @@ impl Page {
     /// Returns an error if the policy does not suit the page, or is not valid in a header.
     fn policy_of(&self, policy: &str) -> Result<HeaderValue, ConfigError> {
         const FIELD: &str = "content_security_policy";
-        #[cfg(feature = "room")]
         if matches!(self.body, Body::Mustache(_)) && policy.contains("{nonce}") {
             let expected = "a policy without {nonce}, because a Mustache page has no nonces";
             let kind = ConfigErrorKind::Contradicts;
@@ -182,7 +107,10 @@ impl Page {
     }
 
     /// Changes a copy of the settings. If that fails, the error is kept for the check of the page.
-    fn try_set(mut self, change: impl FnOnce(&mut Look) -> Result<(), ConfigError>) -> Self {
+    pub(super) fn try_set(
+        mut self,
+        change: impl FnOnce(&mut Look) -> Result<(), ConfigError>,
+    ) -> Self {
         let mut look = self.look();
         match change(&mut look) {
             Ok(()) => self.set(look),

@@ -1,19 +1,25 @@
-//! Pages from templates that applications supply.
+//! What needs the feature `room` of a page: templates in the Jinja language, added languages, and
+//! accent colours.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use waiting_room_core::{ConfigError, Reason, error::ConfigErrorKind};
 
-use super::{Body, Page};
-#[cfg(feature = "room")]
-use crate::respond::mustache::MustachePage;
+use super::{
+    Body, Page,
+    mustache::{FIELD, check_len},
+};
 use crate::respond::{
+    i18n,
     look::Look,
     sample,
     template::{Template, Variables},
 };
 
 impl Page {
+    /// The maximum length of a file with sentences: 64 KiB.
+    pub const MAX_TEXTS_LEN: usize = i18n::MAX_TEXTS_LEN;
+
     /// Creates a page from a template in the Jinja language (the `minijinja` crate).
     ///
     /// The variables of a template are:
@@ -48,58 +54,69 @@ impl Page {
         Ok(Self::with_body(Body::Template(Arc::new(template))))
     }
 
-    /// Creates a page from a template of Cloudflare Waiting Room, in the Mustache language.
+    /// Adds a language, or replaces sentences of a language, for every answer of the layer.
     ///
-    /// All 25 fields of `cfWaitingRoom` are variables, as are `waitTimeHours` and
-    /// `waitTimeHourMinutes`. A section is rendered if its variable is neither `false` nor 0 nor
-    /// empty, as at Cloudflare. Values are escaped for HTML, except in `{{{three braces}}}`.
+    /// `tag` is a tag of BCP 47, such as `mi` or `zh-Hant-HK`, and `file` contains sentences in the
+    /// [Fluent](https://projectfluent.org) format, in the form of the built-in files in
+    /// `src/respond/i18n`. A file for a built-in language may contain only the sentences to be
+    /// replaced. Of Fluent, a file can use arguments such as `{ $shown }` and a choice by `$count`
+    /// between the plural forms of CLDR. A sentence needs the arguments that it has in English, and
+    /// cannot contain another sentence. Sentences are escaped for HTML.
     ///
-    /// The page has no `Content-Security-Policy` until
-    /// [one is set](Self::content_security_policy), and has no nonces: a policy that allows inline
-    /// scripts must contain their hashes or `'unsafe-inline'`.
+    /// The sentences stay in memory until the process ends.
+    ///
+    /// The tag must be well-formed. The file can be up to [`MAX_TEXTS_LEN`](Self::MAX_TEXTS_LEN)
+    /// long, must not have a flaw, and needs every sentence if its language is new. A process has at
+    /// most [`Language::MAX`](crate::request::Language::MAX) languages. The error names the line of
+    /// a flaw, and the sentences that are unknown or missing.
     ///
     /// ```
-    /// use tower_waiting_room::respond::Page;
+    /// use tower_waiting_room::{ConfigError, WaitingRoomConfig, respond::Page};
     ///
-    /// let page = Page::mustache(
-    ///     "{{#waitTimeKnown}}About {{waitTime}} min.{{/waitTimeKnown}}\
-    ///      {{^waitTimeKnown}}Please wait.{{/waitTimeKnown}}",
-    /// )?;
+    /// let config = |file| {
+    ///     let page = Page::default().texts("en", file);
+    ///     WaitingRoomConfig::builder("shop").total_active_users(100).page(page).build()
+    /// };
+    /// config("headline-waiting = You are in the queue\n")?;
     ///
-    /// let error = Page::mustache("<p>\n{{waitTimes}}</p>").unwrap_err();
-    /// assert!(error.to_string().contains("line 2"));
-    /// # let _ = page;
-    /// # Ok::<(), tower_waiting_room::ConfigError>(())
+    /// let error = config("headline-wating = You are in the queue\n").unwrap_err();
+    /// assert!(error.to_string().contains("the unknown sentence `headline-wating`"));
+    /// # Ok::<(), ConfigError>(())
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the template is longer than
-    /// [`MAX_TEMPLATE_LEN`](Self::MAX_TEMPLATE_LEN), has more than 10 000 tags or more than 16
-    /// sections inside one another, contains an unknown name, a tag or a section that does not end,
-    /// or a tag that Cloudflare's pages do not have (`{{>part}}`, `{{=<% %>=}}`). The error names
-    /// the line.
-    #[cfg(feature = "room")]
-    pub fn mustache(source: impl AsRef<str>) -> Result<Self, ConfigError> {
-        let source = source.as_ref();
-        check_len(source)?;
-        let page = MustachePage::parse(source).map_err(|mistake| {
-            let given = format_args!("a template that is wrong in {mistake}");
-            let expected = "a Mustache template with the variables of Cloudflare Waiting Room";
-            ConfigError::new(ConfigErrorKind::Malformed, FIELD, given, expected)
-        })?;
-        Ok(Self::with_body(Body::Mustache(Arc::new(page))))
+    #[must_use]
+    pub fn texts(mut self, tag: &str, file: &str) -> Self {
+        match i18n::add(tag, file) {
+            Ok(language) => self.languages = Cow::Owned(self.languages.with(language)),
+            Err(flaw) => self.flaw = self.flaw.or(Some(flaw)),
+        }
+        self
     }
-}
 
-/// Checks the length of a template.
-fn check_len(source: &str) -> Result<(), ConfigError> {
-    if source.len() <= Page::MAX_TEMPLATE_LEN {
-        return Ok(());
+    /// Sets the colour of the number, the progress and the button in light mode and in dark mode,
+    /// such as `#0b6e4f` or `#0b6`. Text on the colour is white or black, whichever is easier to
+    /// read. A template can use both colours by the `palette` variable.
+    ///
+    /// The contrast of a colour to the card of the page must be at least 3:1, which WCAG 2.2 requires
+    /// at level AA of large text and of graphics.
+    ///
+    /// ```
+    /// use tower_waiting_room::{ConfigError, WaitingRoomConfig, respond::Page};
+    ///
+    /// let config = |light, dark| {
+    ///     let page = Page::default().accent(light, dark);
+    ///     WaitingRoomConfig::builder("shop").total_active_users(100).page(page).build()
+    /// };
+    /// config("#0b6e4f", "#5fd3a8")?;
+    ///
+    /// let error = config("#ffd400", "#ffd400").unwrap_err();
+    /// let ratio = "#ffd400, whose contrast to the card #ffffff in light mode is 1.43:1";
+    /// assert!(error.to_string().contains(ratio));
+    /// # Ok::<(), ConfigError>(())
+    /// ```
+    #[must_use]
+    pub fn accent(self, light: &str, dark: &str) -> Self {
+        self.try_set(|look| look.set_accent(light, dark))
     }
-    let given = format_args!("a template of {} bytes", source.len());
-    let expected = format_args!("at most {} bytes", Page::MAX_TEMPLATE_LEN);
-    Err(ConfigError::new(ConfigErrorKind::TooLarge, FIELD, given, expected))
 }
 
 /// Returns the error for a template that fails, with the line of the failure. If the template can
@@ -116,6 +133,3 @@ fn malformed(error: &minijinja::Error, reason: Option<&Reason>) -> ConfigError {
         "a template that renders every kind of answer",
     )
 }
-
-/// The name of the page's configuration field in errors.
-const FIELD: &str = "page";

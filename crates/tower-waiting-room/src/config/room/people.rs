@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::builder::WaitingRoomConfigBuilder;
 use crate::{
+    config::WaitingRoomConfigBuilder,
     request::RequestHead,
     room::{Crawlers, Priority},
 };

@@ -12,8 +12,10 @@ use waiting_room_core::{
     room::{Setting, event::Event},
 };
 
-use super::builder::WaitingRoomConfigBuilder;
-use crate::room::{SharedRoom, StoreFailure};
+use crate::{
+    config::WaitingRoomConfigBuilder,
+    room::{SharedRoom, StoreFailure},
+};
 
 impl WaitingRoomConfigBuilder {
     /// Keeps the state of the room in a store, such as `RedisStore` from the `waiting-room-redis` crate,
@@ -52,7 +54,7 @@ impl WaitingRoomConfigBuilder {
     /// # Errors
     ///
     /// Returns an error if the store has another name or other rules, or lacks an event.
-    pub(super) fn adopt_rules(&mut self) -> Result<(), ConfigError> {
+    pub(in crate::config) fn adopt_rules(&mut self) -> Result<(), ConfigError> {
         let Some(SharedRoom { store, .. }) = &self.config.room_options.store else {
             return Ok(());
         };
@@ -60,7 +62,7 @@ impl WaitingRoomConfigBuilder {
         let none = RoomRules::new(&*self.config.name, RoomRules::MAX_USERS);
         let users = self.total_active_users.unwrap_or(given.total_active_users);
         let has_rules = self.total_active_users.is_some() || self.rules != none;
-        if given.name != &*self.config.name {
+        if given.name != *self.config.name {
             let expected = format!("a store of the room {:?}", self.config.name);
             return Err(contradicts("room_store", format!("one of {:?}", given.name), expected));
         }
