@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Adds one thing of each kind to a copy of the repository, and tests it there.
 
-    scripts/add-a-thing.py
+    scripts/add-a-thing.py [--crates]
 
 docs/architecture.md, "Where to look", has a row for each kind of thing: a rule of the room, a fact of the
 page, a sentence, an algorithm, a form of answer. The script fails if a thing changes other files than
 its row names, or more than it may change. scripts/add-a-thing/things.py has the changes, and the tests
-are beside it.
+are beside it. With --crates, all tests of the crates that the things change run as well, in the copy.
 """
 import os
 import pathlib
@@ -83,11 +83,11 @@ def write(tree):
             path.chmod((ROOT / name).stat().st_mode if (ROOT / name).exists() else 0o644)
 
 
-def cargo(command, *arguments):
+def cargo(*arguments):
     """Runs cargo in the copy, and returns whether it succeeded, and what was printed."""
     environment = {**os.environ, "CARGO_TARGET_DIR": str(TARGET), "CARGO_TERM_COLOR": "never", "RUST_BACKTRACE": "0"}
     ran = subprocess.run(
-        ["cargo", command, *CHOSEN, *arguments],
+        ["cargo", *arguments],
         cwd=COPY,
         env=environment,
         text=True,
@@ -95,6 +95,15 @@ def cargo(command, *arguments):
         stderr=subprocess.STDOUT,
     )
     return ran.returncode == 0, ran.stdout
+
+
+def prove(*chosen):
+    """Runs tests in the copy, and fails unless they pass."""
+    passed, printed = cargo("test", *chosen)
+    if not passed:
+        print(printed)
+        sys.exit("the things do not work")
+    print("all of them: " + ", ".join(re.findall(r"test result: (.*?);", printed)))
 
 
 def main():
@@ -111,7 +120,7 @@ def main():
         edits = [edit for thing in THINGS for edit in thing.edits if edit.path not in mutation.without]
         apply(mutant, edits)
         write(mutant)
-        passed, printed = cargo(*mutation.cargo)
+        passed, printed = cargo(mutation.cargo[0], *CHOSEN, *mutation.cargo[1:])
         missing = [sign for sign in mutation.signs if sign not in printed]
         if passed or missing:
             print(printed)
@@ -119,15 +128,14 @@ def main():
         print(f"without the changes to {', '.join(mutation.without)}: noticed")
     apply(tree, [edit for thing in THINGS for edit in thing.edits])
     write(tree)
-    passed, printed = cargo("test")
-    if not passed:
-        print(printed)
-        sys.exit("the things do not work")
-    print("all of them: " + ", ".join(re.findall(r"test result: (.*?);", printed)))
+    prove(*CHOSEN)
     for script, sign in LISTED:
         listed = subprocess.run([COPY / script], text=True, capture_output=True).stdout
         if sign not in listed:
             sys.exit(f"{script} does not list {sign}")
+    if "--crates" in sys.argv[1:]:
+        crates = {edit.path.split("/")[1] for thing in THINGS for edit in thing.edits if edit.path.startswith("crates/")}
+        prove("--quiet", "--all-features", "--no-fail-fast", *(f"--package={crate}" for crate in sorted(crates)))
 
 
 main()

@@ -231,6 +231,16 @@ FIELD = Thing(
             '    ("logo", ',
             '    ("line_capacity", |of| of.answer.line_capacity.into()),\n',
         ),
+        before(
+            f"{LAYER}/respond/template.rs",
+            "        logo: Option<&'a str>,",
+            "        line_capacity: Option<u32>,\n",
+        ),
+        before(
+            f"{LAYER}/respond/template.rs",
+            "            logo: None,",
+            "            line_capacity: answer.line_capacity,\n",
+        ),
     ],
 )
 
@@ -409,7 +419,7 @@ return {[3] = window(by_epoch), [4] = window(by_first_hit), [8] = window(by_noon
 
 FORMAT = Thing(
     "add a form of answer",
-    7,
+    8,
     [
         before(
             f"{LAYER}/request/accept.rs",
@@ -432,6 +442,12 @@ FORMAT = Thing(
             f"{LAYER}/request/accept.rs",
             "    (Offer::Text, [Range::Plain, Range::Text]),\n",
             "    (Offer::Csv, [Range::Csv, Range::Text]),\n",
+        ),
+        Edit(f"{LAYER}/request/accept/tests.rs", "[MediaType<'static>; 4]", "[MediaType<'static>; 5]"),
+        after(
+            f"{LAYER}/request/accept/tests.rs",
+            "    MediaType::new(names::TEXT, names::PLAIN),\n",
+            "    MediaType::new(names::TEXT, names::CSV),\n",
         ),
         before(
             f"{LAYER}/request/client.rs",

@@ -55,8 +55,6 @@ mod stage;
 #[cfg(feature = "room")]
 mod store;
 mod streams;
-#[cfg(feature = "room")]
-mod visit;
 mod visitor;
 
 #[doc(no_inline)]
@@ -82,7 +80,7 @@ pub mod event {
 #[cfg(all(feature = "axum", feature = "room"))]
 pub use self::extract::MissingVisit;
 #[cfg(feature = "room")]
-pub use self::visit::Visit;
+pub use self::sessions::Visit;
 pub(crate) use self::{
     challenge::Challenge,
     identity::IdentityOf,

@@ -161,7 +161,7 @@ impl WaitingRoomConfigBuilder {
     ///
     /// The commitment to the seed is published from the beginning of the prequeue on, and the seed
     /// itself from the start on. If the event already has a
-    /// [commitment](|rules| rules.shuffle_at_start), it must be to this seed.
+    /// [commitment](Event::shuffle_at_start()), it must be to this seed.
     pub fn event_seed(mut self, event: impl Into<String>, seed: Seed) -> Self {
         self.seeds.push((event.into(), seed));
         self

@@ -36,9 +36,8 @@ use waiting_room_core::{
 };
 
 use super::{
-    journey::{Journey, Opening},
+    journey::{Journey, Opening, Pending},
     order::{Pipeline, Stop},
-    pending::Pending,
     reply::{EVENT_STREAM, Reply},
 };
 use crate::{

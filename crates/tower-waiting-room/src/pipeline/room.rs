@@ -12,9 +12,8 @@ use waiting_room_core::{
 };
 
 use super::{
-    journey::{Journey, Opening},
+    journey::{Journey, Opening, Pending},
     order::{Pipeline, PushBody, RoomPart, Stop},
-    pending::Pending,
     reply::Reply,
     stream::EventStream,
 };
@@ -115,6 +114,7 @@ impl RoomPart for RoomStage {
 
 impl Pipeline {
     /// The room stage: accepts a valid pass, answers an early ticket, or asks the store.
+    #[inline]
     fn enter_room(
         &self,
         room: &RoomStage,

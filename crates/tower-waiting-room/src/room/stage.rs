@@ -40,10 +40,9 @@ use super::{
     people::People,
     post_path::PostPath,
     renewal::PassRenewal,
-    sessions::{Sessions, Stale},
+    sessions::{Sessions, Stale, Visit},
     store::{Operated, RoomStore, SharedRoom},
     streams::Streams,
-    visit::Visit,
     visitor::{Token, Visitor},
 };
 use crate::{
@@ -145,6 +144,7 @@ impl RoomStage {
     /// the next token: in a cookie or in a header, depending on how the client sent this one.
     ///
     /// The token of another person counts as none (see `identity.rs`).
+    #[inline]
     pub(crate) fn identify(
         &self,
         head: &RequestHead<'_>,
@@ -186,6 +186,7 @@ impl RoomStage {
     /// the store hears of the request. During an outage, the local room of the node counts the pass.
     ///
     /// The pass was valid when the request arrived, and may have expired while the request waited.
+    #[inline]
     pub(crate) fn accepts(&self, pass: &Verified<Pass>, rules: &RoomRules, now: Timestamp) -> bool {
         let is_here = !self.is_from_elsewhere(pass) && !self.sessions.is_ended(pass);
         if !is_here || pass.expires_at <= now {
@@ -275,6 +276,7 @@ impl RoomStage {
     ///
     /// Apart from its age, a pass can be renewed for three reasons: the store has lost its memory
     /// since the pass was issued, the pass was sealed with an old key, or the clock was set back.
+    #[inline]
     pub(crate) fn refresh(
         &self,
         verified: &Verified<Pass>,
@@ -319,6 +321,7 @@ impl RoomStage {
 
     /// Returns whether this room has already admitted the request, which happens if the layer is
     /// mounted twice.
+    #[inline]
     pub(crate) fn has_let_in(&self, extensions: &Extensions) -> bool {
         extensions.get::<Visit>().is_some_and(|visit| visit.is_of(&self.sessions))
     }
@@ -389,6 +392,7 @@ impl RoomStage {
     }
 
     /// Returns the application's handle to the session of a request.
+    #[inline]
     pub(crate) fn visit(&self, pass: Pass, reason: Reason) -> Visit {
         Visit::new(pass, reason, Arc::clone(&self.sessions))
     }
@@ -398,6 +402,7 @@ impl RoomStage {
     /// The response then deletes the visitor's token.
     ///
     /// Returns the call that ends the session in the store, or `None` if the session goes on.
+    #[inline]
     pub(crate) fn end(
         &self,
         pass: &Pass,

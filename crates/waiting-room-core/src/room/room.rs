@@ -29,7 +29,7 @@
 //! them at any later time.
 //!
 //! A client that does return its tickets gets a place for every two requests. The number of places
-//! per network is therefore [bounded](|rules| rules.places_per_network). Beyond that bound, the second
+//! per network is therefore [bounded](RoomRules::places_per_network()). Beyond that bound, the second
 //! touch is refused, and the visitor loses its order of arrival. Otherwise a network could hold
 //! early tickets in reserve: whenever it gave up a place at the front, a reserved ticket would take
 //! over that place, and the network would receive all admissions.

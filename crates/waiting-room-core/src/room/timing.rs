@@ -123,7 +123,7 @@ impl Timing<'_> {
     /// Returns whether a ticket no longer keeps its order of arrival at `now`.
     ///
     /// A ticket with a place keeps its order of arrival for
-    /// [`place_retention`](|rules| rules.place_retention) after the last check-in. A first ticket keeps it
+    /// [`place_retention`](RoomRules::place_retention()) after the last check-in. A first ticket keeps it
     /// for [`first_ticket_lifetime`](Self::first_ticket_lifetime).
     #[must_use]
     pub fn has_lapsed(self, ticket: &Ticket, now: Timestamp) -> bool {

@@ -21,6 +21,7 @@ use crate::{
 
 impl RoomStage {
     /// Returns whether a request asks to leave.
+    #[inline]
     pub(crate) fn is_leave(&self, head: &RequestHead<'_>) -> bool {
         self.leave_path.as_ref().is_some_and(|path| path.is_asked(head))
     }

@@ -65,6 +65,7 @@ impl RoomStage {
     }
 
     /// Returns whether a request comes from a crawler that the operator has verified.
+    #[inline]
     pub(crate) fn is_crawler(&self, head: &RequestHead<'_>) -> bool {
         self.people.crawlers.as_ref().is_some_and(|crawlers| crawlers.is_one(head))
     }

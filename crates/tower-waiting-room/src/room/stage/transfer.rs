@@ -26,6 +26,7 @@ pub(crate) const TRANSFER_HEADER: HeaderName = HeaderName::from_static("waiting-
 
 impl RoomStage {
     /// Returns whether a request asks for a link, or comes with one.
+    #[inline]
     pub(crate) fn is_transfer(&self, head: &RequestHead<'_>) -> bool {
         self.transfer_path.as_ref().is_some_and(|path| path.is_asked(head))
     }
