@@ -16,6 +16,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "scripts" / "add-a-thing"))
+sys.dont_write_bytecode = True
 
 from things import LISTED, MUTATIONS, TESTS, THINGS  # noqa: E402
 
@@ -66,7 +67,7 @@ def apply(tree, edits):
     for edit in edits:
         text = tree.get(edit.path, b"").decode()
         if text.count(edit.anchor) != 1:
-            sys.exit(f"{edit.path} has {text.count(edit.anchor)} times, and not once: {edit.anchor}")
+            sys.exit(f"{edit.path} has to contain this once, not {text.count(edit.anchor)} times:\n{edit.anchor}")
         tree[edit.path] = text.replace(edit.anchor, edit.text).encode()
 
 

@@ -57,6 +57,6 @@ fn the_builder_a_file_and_an_event_set_the_rule() {
     }"#;
     let read: WaitingRoomConfig = serde_json::from_str(file).unwrap();
     for config in [built, read] {
-        assert_eq!(config.room().unwrap().line_reserve(), 3);
+        assert_eq!(config.room().unwrap().line_reserve, 3);
     }
 }

@@ -68,9 +68,9 @@ RULE = Thing(
     [
         after(
             f"{CORE}/room/rules.rs",
-            "pub(crate) line_capacity: u32,\n",
+            "pub line_capacity: u32,\n",
             """    /// The number of places in the line that newcomers do not get.
-    pub(crate) line_reserve: u32,
+    pub line_reserve: u32,
 """,
         ),
         after(f"{CORE}/room/rules.rs", "line_capacity: 100_000,\n", "            line_reserve: 0,\n"),
@@ -80,20 +80,9 @@ RULE = Thing(
             """
     /// Sets the number of places in the line that newcomers do not get; 0 by default.
     #[must_use]
-    pub fn with_line_reserve(mut self, places: u32) -> Self {
+    pub fn line_reserve(mut self, places: u32) -> Self {
         self.line_reserve = places;
         self
-    }
-""",
-        ),
-        after(
-            f"{CORE}/room/rules.rs",
-            "        self.line_capacity\n    }\n",
-            """
-    /// Returns the number of places in the line that newcomers do not get.
-    #[must_use]
-    pub const fn line_reserve(&self) -> u32 {
-        self.line_reserve
     }
 """,
         ),
@@ -127,21 +116,21 @@ RULE = Thing(
             "    /// Sets the maximum number of places that the visitors of one network may hold",
             """    /// Sets the number of places in the line that newcomers do not get. The default is 0.
     pub fn line_reserve(self, places: u32) -> Self {
-        self.rules(|rules| rules.with_line_reserve(places))
+        self.rules(|rules| rules.line_reserve(places))
     }
 
 """,
         ),
         after(
             f"{KIT}/conformance/settings.rs",
-            ".with_line_capacity(rng.random_range(1..=12))\n",
-            "        .with_line_reserve(rng.random_range(0..=3))\n",
+            ".line_capacity(rng.random_range(1..=12))\n",
+            "        .line_reserve(rng.random_range(0..=3))\n",
         ),
         Edit(
             f"{KIT}/conformance/model/decisions.rs",
-            "if needs_place && self.places.len() >= self.settings.line_capacity() as usize {",
-            """let reserve = if ticket.placed { 0 } else { self.settings.line_reserve() };
-        let capacity = self.settings.line_capacity().saturating_sub(reserve);
+            "if needs_place && self.places.len() >= self.settings.line_capacity as usize {",
+            """let reserve = if ticket.placed { 0 } else { self.settings.line_reserve };
+        let capacity = self.settings.line_capacity.saturating_sub(reserve);
         if needs_place && self.places.len() >= capacity as usize {""",
         ),
     ],
@@ -162,7 +151,7 @@ EVENT = Thing(
             "    /// Overrides the queueing method.",
             """    /// Overrides the number of places in the line that newcomers do not get.
     #[must_use]
-    pub fn with_line_reserve(self, places: u32) -> Self {
+    pub fn line_reserve(self, places: u32) -> Self {
         self.overridden("line_reserve", SettingValue::Count(places))
     }
 
@@ -176,18 +165,18 @@ EVENT = Thing(
         before(
             f"{KIT}/conformance/schedule.rs",
             "            method,\n",
-            "            reserve: Some(other.line_reserve()).filter(|_| rng.random_bool(0.2)),\n",
+            "            reserve: Some(other.line_reserve).filter(|_| rng.random_bool(0.2)),\n",
         ),
         before(
             f"{KIT}/conformance/schedule.rs",
             "        let waits = ",
-            "        rules = rules.with_line_reserve(self.reserve.unwrap_or(base.line_reserve()));\n",
+            "        rules = rules.line_reserve(self.reserve.unwrap_or(base.line_reserve));\n",
         ),
         before(
             f"{KIT}/conformance/schedule.rs",
             "        if let Some(method) = self.method {",
             """        if let Some(reserve) = self.reserve {
-            event = event.with_line_reserve(reserve);
+            event = event.line_reserve(reserve);
         }
 """,
         ),
@@ -213,8 +202,8 @@ FIELD = Thing(
         ),
         after(
             f"{LAYER}/respond/answer.rs",
-            "        self.method = rules.queueing_method();\n",
-            "        self.line_capacity = Some(rules.line_capacity());\n",
+            "        self.method = rules.queueing_method;\n",
+            "        self.line_capacity = Some(rules.line_capacity);\n",
         ),
         before(
             f"{LAYER}/respond/own_page.rs",
@@ -527,6 +516,7 @@ THINGS = [RULE, EVENT, FIELD, SENTENCE, ALGORITHM, FORMAT]
 
 FOLDER = "crates/waiting-room-redis/tests/things"
 TESTS = [Test(name, f"{FOLDER}/{name}") for name in ["main.rs", "answers.rs", "limits.rs", "rule.rs"]]
+TESTS.append(Test("importer.rs", "crates/waiting-room-cloudflare/tests/things.rs"))
 
 # Scripts that run at the end, and what each has to list.
 LISTED = [("scripts/untranslated.py", "de.ftl: line-places")]

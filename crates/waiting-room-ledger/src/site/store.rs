@@ -27,7 +27,7 @@ use crate::{
     escrow::EscrowRules,
     site::{
         agent::Agent,
-        options::{SiteOptions, check_session},
+        options::{SiteOptions, check_session, checked},
         state::SiteState,
     },
 };
@@ -114,7 +114,7 @@ impl SiteStore {
         D: Dial,
     {
         let site = site.validate()?;
-        check_session(&site.rules, rules.timing().longest_pass_lifetime())?;
+        let rules = checked(&site.rules, rules)?;
         let room = RedisStore::connect(open, rules, options.of_site()).await?;
         Self::start(room, site)
     }
@@ -136,7 +136,7 @@ impl SiteStore {
         D: Dial,
     {
         let site = site.validate()?;
-        check_session(&site.rules, rules.timing().longest_pass_lifetime())?;
+        let rules = checked(&site.rules, rules)?;
         let room = RedisStore::with_connection(connection, rules, options.of_site()).await?;
         Self::start(room, site)
     }
@@ -347,10 +347,9 @@ impl Store for SiteStore {
         let refused = Arc::new(OnceLock::<ConfigError>::new());
         let rules = self.rules;
         let seen = Arc::clone(&refused);
-        let checked = move |old: RoomRules| {
-            let new = change(old.clone());
-            match check_session(&rules, new.timing().longest_pass_lifetime()) {
-                Ok(()) => new,
+        let change = move |old: RoomRules| {
+            match checked(&rules, change(old.clone())) {
+                Ok(new) => new,
                 Err(error) => {
                     // The first error is as good as any other.
                     let _ = seen.set(error);
@@ -358,7 +357,7 @@ impl Store for SiteStore {
                 }
             }
         };
-        self.room.configure(checked).await?;
+        self.room.configure(change).await?;
         refused.get().map_or(Ok(()), |error| Err(error.clone().into()))
     }
 
@@ -381,6 +380,13 @@ impl fmt::Debug for SiteStore {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rules_that_are_out_of_bounds_are_refused_before_their_passes_are_timed() {
+        let rules = RoomRules::new("shop", 1).session_duration(Duration::MAX);
+        let expected = rules.clone().validate().unwrap_err();
+        assert_eq!(checked(&EscrowRules::new(), rules).unwrap_err(), expected);
+    }
 
     #[test]
     fn the_length_of_the_front_follows_the_speed_of_the_world() {

@@ -1,6 +1,8 @@
 use super::*;
-use crate::VisitorId;
-use crate::{Pass, Timestamp};
+use crate::{
+    MemoryStore, Pass, Room, Timestamp, VisitorId,
+    room::event::{RoomPlan, Schedule},
+};
 
 fn rules() -> RoomRules {
     RoomRules::new("shop", 200)
@@ -94,6 +96,28 @@ fn each_wrong_rule_is_refused_by_name_and_value() {
         let (got_kind, field, got) = refused(rules);
         assert_eq!((got_kind, got.as_str()), (kind, message));
         assert!(message.starts_with(field));
+    }
+}
+
+#[test]
+fn a_wrong_value_in_a_field_is_refused_by_every_way_into_a_room() {
+    let wrong: [fn(&mut RoomRules); 4] = [
+        |rules| rules.name = "a b".to_owned(),
+        |rules| rules.total_active_users = 0,
+        |rules| rules.session_duration = Duration::MAX,
+        |rules| rules.place_retention = Duration::from_secs(39),
+    ];
+    for write in wrong {
+        let mut wrong = rules();
+        write(&mut wrong);
+        let expected = wrong.clone().validate().unwrap_err();
+        assert_eq!(Room::new(wrong.clone()).unwrap_err(), expected);
+        assert_eq!(MemoryStore::new(wrong.clone()).unwrap_err(), expected);
+        let plan = RoomPlan::new(wrong.clone(), Schedule::default());
+        assert_eq!(plan.validate().unwrap_err(), expected);
+        let mut room = Room::new(rules()).unwrap();
+        assert_eq!(room.configure(wrong, Timestamp::ZERO).unwrap_err(), expected);
+        assert_eq!(*room.rules(), rules());
     }
 }
 

@@ -39,6 +39,16 @@ fn an_event_that_has_not_begun_may_change_entirely_but_not_begin_in_the_past() {
 }
 
 #[test]
+fn a_wrong_value_in_a_field_of_an_event_is_refused() {
+    let mut event = doors();
+    event.end = event.start;
+    let message = "end is 1970-01-01T00:16:40Z in event \"doors\", \
+                   expected after its start, 1970-01-01T00:16:40Z";
+    refused(event.clone(), 0, Contradicts, message);
+    assert_refused(Schedule::new([event]), Contradicts, message);
+}
+
+#[test]
 fn the_start_of_an_event_may_move_during_its_prequeue() {
     accepted(doors().start(at(1_900)), 700);
     let early = accepted(doors().start(at(700)), 700);
