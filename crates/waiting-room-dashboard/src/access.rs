@@ -36,7 +36,8 @@ impl Operator {
 /// The refusal of a request to the dashboard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Denied {
-    challenge: Option<HeaderValue>,
+    /// The value of `WWW-Authenticate`, unless the client cannot be asked for credentials.
+    pub(super) challenge: Option<HeaderValue>,
 }
 
 impl Denied {
@@ -59,10 +60,6 @@ impl Denied {
             Some(_) => StatusCode::UNAUTHORIZED,
             None => StatusCode::FORBIDDEN,
         }
-    }
-
-    pub(super) fn into_challenge(self) -> Option<HeaderValue> {
-        self.challenge
     }
 }
 

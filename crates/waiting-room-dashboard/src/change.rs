@@ -121,13 +121,13 @@ impl Change {
 
 /// Reads the two limits. A limit that is left out does not change.
 fn limits(fields: &Map<String, Value>, rules: &RoomRules) -> Result<Change, String> {
-    let number = |name: &'static str, null: &str| match fields.get(name) {
-        Some(Value::Number(number)) => number
-            .as_u64()
-            .and_then(|number| u32::try_from(number).ok())
-            .filter(|number| (1..=RoomRules::MAX_USERS).contains(number))
-            .ok_or_else(|| out_of_range(name, fields, null)),
-        _ => Err(out_of_range(name, fields, null)),
+    let number = |name: &'static str, null: &str| {
+        let given = fields.get(name);
+        let number = given.and_then(Value::as_u64).and_then(|number| u32::try_from(number).ok());
+        number.filter(|number| (1..=RoomRules::MAX_USERS).contains(number)).ok_or_else(|| {
+            let expected = format!("a whole number from 1 to {}{null}", RoomRules::MAX_USERS);
+            wrong(name, given, &expected)
+        })
     };
     let total_active_users = if fields.contains_key("total_active_users") {
         number("total_active_users", "")?
@@ -140,11 +140,6 @@ fn limits(fields: &Map<String, Value>, rules: &RoomRules) -> Result<Change, Stri
         Some(_) => Some(number("new_users_per_minute", ", or null for no limit")?),
     };
     Ok(Change::Limits { total_active_users, new_users_per_minute })
-}
-
-fn out_of_range(name: &str, fields: &Map<String, Value>, null: &str) -> String {
-    let expected = format!("a whole number from 1 to {}{null}", RoomRules::MAX_USERS);
-    wrong(name, fields.get(name), &expected)
 }
 
 fn wrong(name: &str, given: Option<&Value>, expected: &str) -> String {

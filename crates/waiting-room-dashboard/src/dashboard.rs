@@ -67,7 +67,6 @@ impl Dashboard {
     ///
     /// Mount the router with [`Router::nest_service`], which also serves the path with a slash at its
     /// end, or on a listener of its own, but not behind the layer.
-    #[must_use]
     pub fn router(&self) -> Router {
         let board = Arc::clone(&self.board);
         let guarded = (Arc::clone(&self.auth), Arc::clone(&self.board));

@@ -37,7 +37,7 @@ pub(super) async fn guard(
         Err(denied) => {
             let mut response =
                 problem(denied.status(), "denied", "this page is for the operators of the service");
-            if let Some(challenge) = denied.into_challenge() {
+            if let Some(challenge) = denied.challenge {
                 response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
             }
             response

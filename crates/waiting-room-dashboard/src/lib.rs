@@ -87,8 +87,3 @@ pub use self::{
     access::{Denied, Operator, basic_auth},
     dashboard::Dashboard,
 };
-
-/// Compiles the README of the package with the doc tests.
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;

@@ -60,4 +60,5 @@ fn package(session: &mut Session) -> PathBuf {
 
 const PAGE: &str = "docs/guide/quick-start.md";
 const CORE: &str = "waiting-room-core";
-const OURS: [&str; 3] = [CORE, "tower-waiting-room", "waiting-room-redis"];
+const OURS: [&str; 4] =
+    [CORE, "tower-waiting-room", "waiting-room-dashboard", "waiting-room-redis"];
