@@ -41,7 +41,7 @@ pub(crate) use self::client::is_native_grpc;
 pub(crate) use self::client_ip::network;
 pub(crate) use self::{
     body::{DisconnectProbe, bound_reads, linger},
-    client::{Client, ClientKind, is_poll},
+    client::{Client, ClientKind},
     head::{Caller, Callers, Findings, has_unread_body},
     key::{Found, Part},
     matcher::{Doubt, Matcher, Scope, hosts, validate_name},

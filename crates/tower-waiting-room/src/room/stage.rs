@@ -198,6 +198,12 @@ impl RoomStage {
         !rules.may_lapse_first(pass, now, Self::UNDER_WAY)
     }
 
+    /// Returns whether a pass has another home than those of this room: it is from another site, from
+    /// another set of sites, or from before this room shared its limit.
+    fn is_from_elsewhere(&self, pass: &Pass) -> bool {
+        pass.home.map(|home| home.site) != self.store.home().map(|home| home.site)
+    }
+
     /// Returns the application's response to a newcomer who is challenged before the store is
     /// asked. Returns `None` if no challenge is configured, or if the application does not
     /// challenge this request.
