@@ -39,7 +39,7 @@ pub use self::body::BodyReadTimeout;
 pub(crate) use self::client::is_native_grpc;
 pub(crate) use self::{
     body::{DisconnectProbe, bound_reads, linger},
-    client::{Client, ClientKind, is_poll},
+    client::{Client, ClientKind},
     client_ip::network,
     head::{Caller, Callers, Findings, has_unread_body},
     key::{Found, Part},

@@ -46,11 +46,10 @@ mod own_page;
 mod page;
 mod prepared;
 mod problem;
-mod refusal;
 mod responder;
 mod sample;
 mod sentences;
-mod statuses;
+mod shapes;
 mod stream_event;
 #[cfg(feature = "room")]
 mod template;
@@ -59,9 +58,8 @@ pub(crate) use self::stream_event::StreamFacts;
 pub(crate) use self::{
     answer::{About, Unforwarded},
     headers::{CLOUDFLARE_COMMAND_HEADER, OUTCOME_HEADER},
-    refusal::{Refusal, Shapes},
     responder::Responder,
-    statuses::Statuses,
+    shapes::{Refusal, Shapes, Statuses},
 };
 pub use self::{
     answer::{Answer, JsonProfile, Outcome},

@@ -37,7 +37,6 @@ mod challenge;
 mod ends;
 #[cfg(all(feature = "axum", feature = "room"))]
 mod extract;
-mod identity;
 #[cfg(feature = "room")]
 mod moves;
 #[cfg(feature = "room")]
@@ -83,16 +82,15 @@ pub use self::extract::MissingVisit;
 pub use self::sessions::Visit;
 pub(crate) use self::{
     challenge::Challenge,
-    identity::IdentityOf,
     outage::BoxFuture,
-    people::{Crawlers, Priority},
+    people::{Crawlers, IdentityOf, Priority},
     post_path::PostPath,
     renewal::PassRenewal,
     streams::{NotOpened, StreamPlace, Streams},
     visitor::{Token, Visitor},
 };
 pub use self::{challenge::FirstTouch, outage::StoreFailure, push::Push};
-pub(crate) use self::{ends::Undelivered, identity::OTHER_PERSON};
+pub(crate) use self::{ends::Undelivered, people::OTHER_PERSON};
 #[cfg(feature = "room")]
 pub(crate) use self::{
     options::RoomOptions,

@@ -96,8 +96,8 @@ pub(super) type PushBody = Pin<Box<dyn Body<Data = Bytes, Error = Infallible> + 
 ///
 /// Only the feature `room` implements it. Without the feature, no layer has a room.
 pub(crate) trait RoomPart: Send + Sync {
-    /// Opens the token of a request, and returns how the next token is sent.
-    fn identify(&self, head: &RequestHead<'_>, now: Timestamp) -> (Visitor, TokenSource);
+    /// Opens the token of a request, and notes the visitor and how the next token is sent.
+    fn identify(&self, head: &RequestHead<'_>, now: Timestamp, journey: &mut Journey);
 
     /// Returns whether a request asks for a push stream.
     fn is_for_push(&self, head: &RequestHead<'_>) -> bool;
@@ -228,8 +228,7 @@ impl Pipeline {
                 journey.admitted = Reason::Bypass("preflight".into());
                 journey.visitor = Visitor::Preflight;
             } else {
-                (journey.visitor, journey.source) =
-                    room.identify(head, journey.times(&self.clock).now);
+                room.identify(head, journey.times(&self.clock).now, journey);
             }
         }
         if self.enforces() && self.room.as_ref().is_some_and(|room| room.is_for_push(head)) {

@@ -19,13 +19,13 @@ use super::{
 };
 use crate::{
     misconfiguration::Misconfiguration,
-    request::{RequestHead, is_poll},
+    request::RequestHead,
     room::{BoxFuture, Opened, Operated, PassRenewal, RoomStage, Token, TokenSource, Visitor},
 };
 
 impl RoomPart for RoomStage {
-    fn identify(&self, head: &RequestHead<'_>, now: Timestamp) -> (Visitor, TokenSource) {
-        self.identify(head, now)
+    fn identify(&self, head: &RequestHead<'_>, now: Timestamp, journey: &mut Journey) {
+        (journey.visitor, journey.source) = self.identify(head, now);
     }
 
     fn is_for_push(&self, head: &RequestHead<'_>) -> bool {
@@ -135,7 +135,7 @@ impl Pipeline {
             Visitor::Proven(Opened::Pass(pass)) if room.accepts(pass, &rules, now) => {
                 // The script of the waiting page sends a poll to ask whether it may reload the
                 // page. The answer is yes, and the poll is not forwarded to the application.
-                if is_poll(head.headers()) {
+                if head.is_poll() {
                     return Break(Stop::Reply(Reply::admitted_poll(Reason::AdmittedPass)));
                 }
                 // `refresh` returns at most one value: a fresh token that another request has

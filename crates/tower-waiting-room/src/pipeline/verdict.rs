@@ -20,7 +20,7 @@ use super::{
     reply::Reply,
 };
 use crate::{
-    request::{RequestHead, is_poll},
+    request::RequestHead,
     room::{Opened, RoomStage, Visitor},
 };
 
@@ -58,7 +58,7 @@ impl Pipeline {
                 journey.visitor = Visitor::Inside(pass);
                 // The script of the waiting page gets the pass with this answer, and then reloads
                 // the page. The poll itself is not forwarded to the application.
-                if is_poll(head.headers()) {
+                if head.is_poll() {
                     Reply::admitted_poll(reason)
                 } else {
                     journey.admitted = reason;
@@ -125,7 +125,7 @@ impl Pipeline {
     /// only because the session may lapse soon, and a valid pass is good without the store.
     fn undecided(pass: Pass, head: &RequestHead<'_>, journey: &mut Journey) -> ControlFlow<Stop> {
         journey.visitor = Visitor::Inside(pass);
-        if is_poll(head.headers()) {
+        if head.is_poll() {
             return Break(Stop::Reply(Reply::admitted_poll(Reason::AdmittedPass)));
         }
         journey.admitted = Reason::AdmittedPass;

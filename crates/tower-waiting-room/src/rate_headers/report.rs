@@ -7,7 +7,7 @@
 //! Durations and Unix times are rounded up, so that a client that obeys them never comes back too
 //! early.
 
-use std::{cell::RefCell, cmp::Reverse, time::Duration};
+use std::{cell::RefCell, cmp::Reverse, sync::LazyLock, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode};
@@ -312,43 +312,9 @@ pub(super) fn unix_seconds(time: Timestamp) -> u64 {
     time.as_nanos().div_ceil(1_000_000_000)
 }
 
-/// The numbers from 0 to 999 as strings, generated at compile time.
-static NUMERALS: [&str; 1000] = {
-    let mut numerals = [""; 1000];
-    let mut number = 0;
-    while number < 1000 {
-        // The number of leading zeros to cut off. The number 0 keeps its last digit.
-        let zeros = if number < 10 { 2 } else { (number < 100) as usize };
-        let (_, digits) = DIGITS[number].split_at(zeros);
-        numerals[number] = match str::from_utf8(digits) {
-            Ok(numeral) => numeral,
-            Err(_) => panic!("digits are valid UTF-8"),
-        };
-        number += 1;
-    }
-    numerals
-};
-
-/// The digits of the numbers from 000 to 999, with leading zeros.
-///
-/// Constant expressions can neither format numbers nor use iterators, so each entry is derived from
-/// the previous entry.
-static DIGITS: [[u8; 3]; 1000] = {
-    let mut digits = [*b"000"; 1000];
-    let mut number = 1;
-    while number < 1000 {
-        digits[number] = digits[number - 1];
-        // Adding one turns trailing nines into zeros and increments the digit before them.
-        let mut place = 2;
-        while digits[number][place] == b'9' {
-            digits[number][place] = b'0';
-            place -= 1;
-        }
-        digits[number][place] += 1;
-        number += 1;
-    }
-    digits
-};
+/// The numbers from 0 to 999 as strings.
+static NUMERALS: LazyLock<Vec<&'static str>> =
+    LazyLock::new(|| (0..1_000).map(|number: u16| &*number.to_string().leak()).collect());
 
 #[cfg(test)]
 mod tests {

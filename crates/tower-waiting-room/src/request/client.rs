@@ -222,12 +222,6 @@ fn is_grpc(content_type: &[u8]) -> bool {
     content_type.len() >= prefix.len() && content_type[..prefix.len()].eq_ignore_ascii_case(prefix)
 }
 
-/// Returns whether the script of the waiting page sent a request with these headers. A request has
-/// few headers, so comparing all of their names costs less than computing the hash of one name.
-pub(crate) fn is_poll(headers: &HeaderMap) -> bool {
-    headers.keys().any(|name| *name == POLL_HEADER)
-}
-
 /// Returns whether a native gRPC client sent the request. A gRPC-Web client does not count, because
 /// it runs in a browser, which stores cookies. Its content type continues with `-web`.
 pub(crate) fn is_native_grpc(headers: &HeaderMap) -> bool {

@@ -25,7 +25,7 @@ use waiting_room_core::{
     rate::{KeyHash, KeyHasher},
 };
 
-use super::{client_ip::ClientIp, path::Readings};
+use super::{client::POLL_HEADER, client_ip::ClientIp, path::Readings};
 use crate::{ambient::random_bytes, misconfiguration::Misconfiguration};
 
 /// A request without its body, as rules and closures see it.
@@ -219,6 +219,12 @@ impl<'a> RequestHead<'a> {
             return Some(peer.ip());
         }
         extensions.get::<PeerAddr>().map(|peer| peer.0.ip())
+    }
+
+    /// Returns whether the script of the waiting page sent the request. A request has few headers, so
+    /// comparing all of their names costs less than computing the hash of one name.
+    pub(crate) fn is_poll(&self) -> bool {
+        self.headers.keys().any(|name| *name == POLL_HEADER)
     }
 
     /// Returns whether the request is a CORS preflight, with which a browser asks whether a script

@@ -12,13 +12,12 @@
 //! A node that is too busy to ask the store answers on its own: `first_ticket` and
 //! `overload_interval` send visitors away for a while, without a call to the store.
 
-mod leaving;
 mod people;
 mod returning;
+mod scripts;
 mod tokens;
-mod transfer;
 
-pub(crate) use self::transfer::TRANSFER_HEADER;
+pub(crate) use self::scripts::TRANSFER_HEADER;
 
 use std::{sync::Arc, time::Duration};
 
@@ -33,11 +32,10 @@ use waiting_room_core::{
 use super::{
     challenge::{Challenge, Challenger},
     ends::Undelivered,
-    identity::{IdentityOf, OTHER_PERSON},
     moves::Moves,
     outage::{BoxFuture, Outage, Question, StoreFailure},
     pace::CheckInPace,
-    people::People,
+    people::{IdentityOf, OTHER_PERSON, People},
     post_path::PostPath,
     renewal::PassRenewal,
     sessions::{Sessions, Stale, Visit},
@@ -143,7 +141,7 @@ impl RoomStage {
     /// Opens the token of a request. Returns the content of the token and the way in which to send
     /// the next token: in a cookie or in a header, depending on how the client sent this one.
     ///
-    /// The token of another person counts as none (see `identity.rs`).
+    /// The token of another person counts as none (see `people.rs`).
     #[inline]
     pub(crate) fn identify(
         &self,
@@ -196,6 +194,12 @@ impl RoomStage {
             self.outage.saw(pass, now);
         }
         !rules.timing().may_lapse_first(pass, now, Self::UNDER_WAY)
+    }
+
+    /// Returns whether a pass has another home than those of this room: it is from another site, from
+    /// another set of sites, or from before this room shared its limit.
+    fn is_from_elsewhere(&self, pass: &Pass) -> bool {
+        pass.home.map(|home| home.site) != self.store.home().map(|home| home.site)
     }
 
     /// Returns the application's response to a newcomer who is challenged before the store is

@@ -72,11 +72,11 @@ pub(super) const ROWS: &[Row] = &[
         "+ ours, a limit for another path",
     )
     .bars(700.0, 1.0)
-    .today(911.0, 0.0),
+    .today(901.0, 0.0),
     Row::added("limit by IP, no headers", limits::ADMITTED, "+ ours, a limit by IP, no headers")
         .beside(limits::ADMITTED, "+ tower_governor, by IP")
         .bars(1_300.0, 0.0)
-        .today(1_499.0, 0.0),
+        .today(1_489.0, 0.0),
     Row::added(
         "limit by IP, default headers",
         limits::ADMITTED,
@@ -84,63 +84,63 @@ pub(super) const ROWS: &[Row] = &[
     )
     .beside(limits::ADMITTED, "+ tower_governor, by IP, use_headers")
     .bars(2_853.0, 2.0)
-    .today(3_863.0, 2.0),
+    .today(3_569.0, 1.0),
     Row::added("gate alone, to the last byte", gate::ADMITTED, "+ ours")
         .beside(gate::ADMITTED, "+ tower's limit")
         .bars(1_300.0, 1.0)
-        .today(2_570.0, 3.0),
+        .today(2_561.0, 3.0),
     Row::added("valid pass", pass::BEHIND_AXUM, "+ waiting room, valid pass")
         .beside(pass::BEHIND_AXUM, "+ PrivateCookieJar, read and rewrite")
         .bars(4_500.0, 1.0)
-        .today(5_791.0, 1.0),
+        .today(5_629.0, 1.0),
     Row::added("pass, limit with headers, gate", TOGETHER, OURS)
         .beside(TOGETHER, OTHERS)
         .bars(7_500.0, 3.0)
-        .today(10_251.0, 6.0),
+        .today(9_859.0, 5.0),
     Row::absolute("refused by a limit, program", limits::REFUSED, REFUSAL)
         .beside(limits::REFUSED, GOVERNOR)
         .bar(9_000.0)
-        .today(11_925.0, 17.0),
+        .today(11_638.0, 16.0),
     Row::absolute("refused by a limit, a dozen browsers", limits::REFUSED, DOZEN)
         .beside(limits::REFUSED, GOVERNOR)
         .bar(12_000.0)
-        .today(15_542.0, 18.0),
+        .today(14_024.0, 16.7),
     Row::absolute("refused by a limit, made-up Accept", limits::REFUSED, MADE_UP)
         .beside(limits::REFUSED, GOVERNOR)
         .bar(12_000.0)
-        .today(21_217.0, 18.0),
+        .today(20_784.0, 16.0),
     Row::absolute("refused by a full gate, program", gate::REFUSED, REFUSAL)
         .beside(gate::REFUSED, LOAD_SHED)
         .bar(9_000.0)
-        .today(11_739.0, 16.0),
+        .today(11_454.0, 15.0),
     Row::absolute("refused by a full gate, a dozen browsers", gate::REFUSED, DOZEN)
         .beside(gate::REFUSED, LOAD_SHED)
         .bar(9_000.0)
-        .today(15_737.0, 17.2),
+        .today(13_948.0, 15.6),
     Row::absolute("refused by a full gate, made-up Accept", gate::REFUSED, MADE_UP)
         .beside(gate::REFUSED, LOAD_SHED)
         .bar(9_000.0)
-        .today(20_754.0, 17.0),
+        .today(20_348.0, 15.0),
     Row::absolute("waiting: early ticket, JSON", answers::BEHIND_AXUM, "JSON, early ticket")
         .bar(9_000.0)
-        .today(16_103.0, 17.0),
+        .today(15_921.0, 17.0),
     Row::absolute(
         "waiting: early ticket, page, a dozen browsers",
         answers::BEHIND_AXUM,
         "HTML, early ticket, a dozen browsers",
     )
     .bar(15_000.0)
-    .today(24_736.0, 23.0),
+    .today(23_407.0, 22.4),
     Row::absolute(
         "waiting: early ticket, page, made-up Accept",
         answers::BEHIND_AXUM,
         "HTML, early ticket, made-up Accept",
     )
     .bar(15_000.0)
-    .today(30_892.0, 23.0),
+    .today(30_651.0, 22.0),
     Row::absolute("waiting: first touch, JSON", answers::BEHIND_AXUM, "JSON, first touch")
         .bar(17_000.0)
-        .today(20_715.0, 20.0),
+        .today(20_459.0, 20.0),
     Row::absolute("GCRA, the time given, 1 000 keys", THOUSAND, "Limiter, the time given")
         .beside(THOUSAND, "governor")
         .bar(150.0)

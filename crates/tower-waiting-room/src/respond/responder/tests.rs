@@ -39,6 +39,11 @@ fn request(lines: &[(&'static str, &'static str)]) -> Request<()> {
     request
 }
 
+fn responder(page: Page, json: JsonProfile, profile: RateHeaders) -> Responder {
+    let statuses = Statuses::default();
+    Responder::new("shop".into(), page, Shapes::default(), statuses, json, profile)
+}
+
 fn refuse(
     profile: RateHeaders,
     request: &Request<()>,
@@ -48,16 +53,7 @@ fn refuse(
     let reason = Reason::RefusedRate(policies[0].0.name().into());
     let told: Vec<_> =
         policies.iter().map(|(line, decision)| PolicyState { line, decision: *decision }).collect();
-    let statuses = Statuses::default();
-    Responder::new(
-        "shop".into(),
-        Page::default(),
-        Shapes::default(),
-        statuses,
-        JsonProfile::Compact,
-        profile,
-    )
-    .respond(&Unforwarded {
+    responder(Page::default(), JsonProfile::Compact, profile).respond(&Unforwarded {
         request: request.into(),
         outcome: Outcome::Refuse,
         reason: &reason,
@@ -199,17 +195,8 @@ fn refuse_at_gate(
 ) -> Response<Bytes> {
     let line = PolicyLine::concurrent("works", 10).unwrap();
     let decision = Decision::new(0, 0, retry_after.unwrap_or_default(), retry_after);
-    let statuses = Statuses::default();
     let profile = RateHeaders::Combined;
-    Responder::new(
-        "shop".into(),
-        Page::default(),
-        Shapes::default(),
-        statuses,
-        JsonProfile::Compact,
-        profile,
-    )
-    .respond(&Unforwarded {
+    responder(Page::default(), JsonProfile::Compact, profile).respond(&Unforwarded {
         request: request.into(),
         outcome: Outcome::Refuse,
         reason,

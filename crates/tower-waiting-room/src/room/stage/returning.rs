@@ -25,12 +25,6 @@ impl RoomStage {
         self.is_sliding() && !self.is_from_elsewhere(pass) && !self.sessions.is_ended(pass)
     }
 
-    /// Returns whether a pass has another home than those of this room: it is from another site, from
-    /// another set of sites, or from before this room shared its limit.
-    pub(super) fn is_from_elsewhere(&self, pass: &Pass) -> bool {
-        pass.home.map(|home| home.site) != self.store.home().map(|home| home.site)
-    }
-
     /// Returns whether the visitor of a pass gets a slot here in place of the one at another site, as
     /// soon as one is free.
     ///

@@ -9,17 +9,6 @@ const BROWSER: (&str, &str) = ("accept", "text/html,*/*;q=0.8");
 const GERMAN: (&str, &str) = ("accept-language", "de");
 const ORIGIN: (&str, &str) = ("origin", "https://shop.example");
 
-fn responder(page: Page, profile: RateHeaders) -> Responder {
-    Responder::new(
-        "shop".into(),
-        page,
-        Shapes::default(),
-        Statuses::default(),
-        JsonProfile::Cloudflare,
-        profile,
-    )
-}
-
 /// Calls `check` with each kind of decision, about which a client gets an answer.
 fn every_decision(request: &Request<()>, check: impl Fn(&Unforwarded<'_>)) {
     let line = line("per_ip");
@@ -112,7 +101,7 @@ fn an_answer_with_prepared_headers_is_the_same_as_on_demand() {
     ];
     for page in pages {
         for profile in [RateHeaders::Combined, RateHeaders::None, RateHeaders::Draft7] {
-            let responder = responder(page.clone(), profile);
+            let responder = responder(page.clone(), JsonProfile::Cloudflare, profile);
             for (lines, method) in requests.iter().flat_map(|lines| {
                 [Method::GET, Method::HEAD, Method::POST].map(move |method| (lines, method))
             }) {
@@ -139,7 +128,7 @@ fn an_answer_with_prepared_headers_is_the_same_as_on_demand() {
 
 /// Refuses two requests in one second, the second a little later.
 fn refuse_twice(page: Page, lines: &[(&'static str, &'static str)]) -> [Response<Bytes>; 2] {
-    let responder = responder(page, RateHeaders::Common);
+    let responder = responder(page, JsonProfile::Cloudflare, RateHeaders::Common);
     let request = request(lines);
     let line = line("per_ip");
     let decision = decision(Some(WAIT));
@@ -180,7 +169,7 @@ fn a_page_with_a_nonce_is_rendered_for_each_request() {
 #[test]
 fn a_refusal_that_carries_a_token_is_rendered_for_its_visitor() {
     let page = Page::template("{{ token }}").unwrap();
-    let responder = responder(page, RateHeaders::None);
+    let responder = responder(page, JsonProfile::Cloudflare, RateHeaders::None);
     for token in ["shop=a", "shop=b"] {
         let response = responder.respond(&Unforwarded {
             request: (&request(&[BROWSER])).into(),
@@ -200,7 +189,7 @@ fn a_refusal_that_carries_a_token_is_rendered_for_its_visitor() {
 
 #[test]
 fn a_waiting_visitor_gets_a_cookie_to_fill_and_a_refused_one_none() {
-    let responder = responder(Page::default(), RateHeaders::Common);
+    let responder = responder(Page::default(), JsonProfile::Cloudflare, RateHeaders::Common);
     for line in [BROWSER, ("accept", "application/json")] {
         let request = request(&[line]);
         every_decision(&request, |answer| {
@@ -219,7 +208,7 @@ fn a_waiting_visitor_gets_a_cookie_to_fill_and_a_refused_one_none() {
 
 #[test]
 fn only_an_answer_to_a_request_with_an_origin_exposes_its_headers() {
-    let responder = responder(Page::default(), RateHeaders::Common);
+    let responder = responder(Page::default(), JsonProfile::Cloudflare, RateHeaders::Common);
     for (lines, is_exposed, varies) in [
         (&[("accept", "application/json")] as &[_], false, false),
         (&[("accept", "application/json"), ORIGIN], true, true),
@@ -239,14 +228,7 @@ fn only_an_answer_to_a_request_with_an_origin_exposes_its_headers() {
 
 #[test]
 fn a_waiting_program_gets_five_headers_and_a_short_object() {
-    let responder = Responder::new(
-        "shop".into(),
-        Page::default(),
-        Shapes::default(),
-        Statuses::default(),
-        JsonProfile::default(),
-        RateHeaders::default(),
-    );
+    let responder = responder(Page::default(), JsonProfile::default(), RateHeaders::default());
     let rules = RoomRules::new("shop", 1);
     let ticket = sample::ticket();
     let response = responder.respond(&Unforwarded {
