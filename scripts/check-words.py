@@ -77,7 +77,7 @@ SHARED = {
 # Labels and parts of reasons that mean what they mean in English.
 PLAIN = {
     "admitted", "bypass", "code", "error", "mode", "outcome", "policy", "queue", "queued", "refused",
-    "suspended",
+    "suspended", "waited",
 }
 
 
@@ -123,8 +123,9 @@ def findings(found, words, retired):
             yield f"{files[0]}: the type `{name}` has a retired name: it is `{retired[name]}` now"
         if len(files) > 1 and name not in SHARED:
             yield f"the type `{name}` has {len(files)} definitions: {', '.join(files)}"
-    telemetry = (ROOT / "crates/tower-waiting-room/src/telemetry.rs").read_text()
-    for label in sorted(set(re.findall(r'"([a-z_]+)" =>', telemetry))):
+    folder = ROOT / "crates/tower-waiting-room/src/telemetry"
+    telemetry = "".join(path.read_text() for path in [folder.with_suffix(".rs"), *folder.rglob("*.rs")])
+    for label in sorted(set(re.findall(r'\("([a-z_]+)", [^()]*\.into\(\)\)', telemetry))):
         if label not in words | PLAIN:
             yield f"the label `{label}` of a metric is no word of the glossary"
     reasons = (ROOT / "crates/waiting-room-core/src/room/verdict.rs").read_text()

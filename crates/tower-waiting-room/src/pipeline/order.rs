@@ -312,10 +312,13 @@ impl Pipeline {
             let flow = match stage {
                 Stage::Gates if self.gates.is_empty() => continue,
                 Stage::Gates => self.enter_gates(head, journey),
-                Stage::Limits => match self.charge(head, known(&journey.visitor), &journey.clock) {
-                    Rated::Free => continue,
-                    rated => self.rated(journey, rated),
-                },
+                Stage::Limits => {
+                    let rated = self.charge(head, known(&journey.visitor), &journey.clock);
+                    if let Rated::Free = rated {
+                        continue;
+                    }
+                    self.rated(journey, rated)
+                }
                 #[cfg(test)]
                 Stage::Probe(passed) => {
                     passed.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
