@@ -30,7 +30,7 @@
 //! Only the token bucket, GCRA and the leaky queue postpone the numbers. A window or a log computes
 //! them when it decides, because its state may change as soon as the lock is released.
 
-use std::time::Duration;
+use std::{fmt::Debug, time::Duration};
 
 use super::{Charge, Decision, Meter, Quota};
 use crate::Timestamp;
@@ -98,10 +98,8 @@ impl Gcra {
     }
 }
 
-/// A meter whose state is the time at which everything will have been replenished.
-///
-/// Such meters allow the same costs as [`Gcra`], and differ only in the delay and in refunds.
-pub(super) trait Bucket: Meter<State = u64> + Copy {
+/// A meter that allows the same costs as [`Gcra`], and differs from it only in delays and refunds.
+pub(super) trait Bucket: Copy + Debug + Send + Sync {
     /// The arithmetic that decides.
     fn gcra(&self) -> &Gcra;
 
@@ -110,6 +108,12 @@ pub(super) trait Bucket: Meter<State = u64> + Copy {
     #[inline]
     fn delay_nanos(&self, _empty_at: u64, _now: Timestamp) -> u64 {
         0
+    }
+
+    /// Returns whether a charge can be refunded.
+    #[inline]
+    fn is_refundable(&self, _empty_at: u64, _charge: &Charge) -> bool {
+        true
     }
 }
 
@@ -120,53 +124,63 @@ impl Bucket for Gcra {
     }
 }
 
-impl Meter for Gcra {
-    /// The time at which the bucket will be empty, in nanoseconds since the Unix epoch.
+impl<B: Bucket> Meter for B {
+    /// The time at which the bucket will be empty, or everything replenished, in nanoseconds since
+    /// the Unix epoch.
     type State = u64;
 
     fn limit(&self) -> u64 {
-        self.capacity
+        self.gcra().capacity
     }
 
     fn remaining(&self, empty_at: &u64, now: Timestamp) -> u64 {
-        self.span.saturating_sub(Self::backlog(*empty_at, now)) / self.interval
+        let gcra = self.gcra();
+        gcra.span.saturating_sub(Gcra::backlog(*empty_at, now)) / gcra.interval
     }
 
     fn wait(&self, empty_at: &u64, cost: u64, now: Timestamp) -> Option<Duration> {
+        let gcra = self.gcra();
         if cost == 0 {
             return Some(Duration::ZERO);
         }
-        if cost > self.capacity {
+        if cost > gcra.capacity {
             return None;
         }
-        let room = self.span - cost * self.interval;
-        Some(Duration::from_nanos(Self::backlog(*empty_at, now).saturating_sub(room)))
+        let room = gcra.span - cost * gcra.interval;
+        Some(Duration::from_nanos(Gcra::backlog(*empty_at, now).saturating_sub(room)))
     }
 
     fn spend(&self, empty_at: &mut u64, cost: u64, now: Timestamp) -> Charge {
         if cost > 0 {
             let from = (*empty_at).max(now.as_nanos());
-            *empty_at = from.saturating_add(cost.saturating_mul(self.interval));
+            *empty_at = from.saturating_add(cost.saturating_mul(self.gcra().interval));
         }
         Charge::new(cost, now, *empty_at)
     }
 
     fn refund(&self, empty_at: &mut u64, charge: &Charge, cost: u64, now: Timestamp) -> Charge {
+        if !self.is_refundable(*empty_at, charge) {
+            return charge.less(cost);
+        }
         // The part of the charge that has leaked out in the meantime is no longer in the bucket.
         // Only the rest of the charge can be refunded. Otherwise, the refund would be taken from
         // later charges.
-        let left = Self::backlog(charge.mark, now);
-        let room = cost.min(charge.cost).saturating_mul(self.interval);
+        let left = Gcra::backlog(charge.mark, now);
+        let room = cost.min(charge.cost).saturating_mul(self.gcra().interval);
         *empty_at = empty_at.saturating_sub(room.min(left));
         Charge { mark: charge.mark.saturating_sub(room), ..charge.less(cost) }
     }
 
     fn used(&self, empty_at: &u64, now: Timestamp) -> u64 {
-        Self::backlog(*empty_at, now)
+        Gcra::backlog(*empty_at, now)
     }
 
     fn replenished_at(&self, empty_at: &u64, now: Timestamp) -> Timestamp {
         Timestamp::from_nanos(*empty_at).max(now)
+    }
+
+    fn delay(&self, empty_at: &u64, now: Timestamp) -> Duration {
+        Duration::from_nanos(self.delay_nanos(*empty_at, now))
     }
 
     /// Keeps the later of the two times.
@@ -177,7 +191,7 @@ impl Meter for Gcra {
     /// The state is a time, so it needs no conversion. The state is capped at the time at which a
     /// bucket that is full now would be empty under the new quota.
     fn take_over(&self, empty_at: &mut u64, _: &Self, now: Timestamp) {
-        *empty_at = (*empty_at).min(now.as_nanos().saturating_add(self.span));
+        *empty_at = (*empty_at).min(now.as_nanos().saturating_add(self.gcra().span));
     }
 }
 

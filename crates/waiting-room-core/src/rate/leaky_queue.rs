@@ -18,9 +18,7 @@
 //! requests reach the service evenly spaced. The queue does not store requests: it returns a
 //! *delay* for each request, and the caller has to wait.
 
-use std::time::Duration;
-
-use super::{Charge, Gcra, Meter, Quota, gcra::Bucket};
+use super::{Charge, Gcra, Quota, gcra::Bucket};
 use crate::Timestamp;
 
 /// The [leaky queue](super::Algorithm::LeakyQueue), which assigns a delay to each request, and
@@ -63,56 +61,11 @@ impl Bucket for LeakyQueue {
     fn delay_nanos(&self, free_at: u64, now: Timestamp) -> u64 {
         free_at.saturating_sub(now.as_nanos())
     }
-}
-
-impl Meter for LeakyQueue {
-    /// The time of the next free departure, in nanoseconds since the Unix epoch.
-    type State = u64;
-
-    fn limit(&self) -> u64 {
-        self.places.limit()
-    }
-
-    fn remaining(&self, free_at: &u64, now: Timestamp) -> u64 {
-        self.places.remaining(free_at, now)
-    }
-
-    fn wait(&self, free_at: &u64, cost: u64, now: Timestamp) -> Option<Duration> {
-        self.places.wait(free_at, cost, now)
-    }
-
-    fn spend(&self, free_at: &mut u64, cost: u64, now: Timestamp) -> Charge {
-        self.places.spend(free_at, cost, now)
-    }
-
-    fn refund(&self, free_at: &mut u64, charge: &Charge, cost: u64, now: Timestamp) -> Charge {
-        // Only the last request in the queue can give up its departure. If there are later
-        // requests, their delays have already been assigned, so the departure of an earlier request
-        // stays unused.
-        if charge.mark == *free_at {
-            return self.places.refund(free_at, charge, cost, now);
-        }
-        charge.less(cost)
-    }
-
-    fn used(&self, free_at: &u64, now: Timestamp) -> u64 {
-        self.places.used(free_at, now)
-    }
-
-    fn replenished_at(&self, free_at: &u64, now: Timestamp) -> Timestamp {
-        self.places.replenished_at(free_at, now)
-    }
-
-    /// The time until the next free departure, which is assigned to the request.
-    fn delay(&self, free_at: &u64, now: Timestamp) -> Duration {
-        Duration::from_nanos(self.delay_nanos(*free_at, now))
-    }
-
-    fn join(&self, free_at: &mut u64, other: &u64, _: Timestamp) {
-        *free_at = (*free_at).max(*other);
-    }
-
-    fn take_over(&self, free_at: &mut u64, from: &Self, now: Timestamp) {
-        self.places.take_over(free_at, &from.places, now);
+    /// Only the last request in the queue can give up its departure. If there are later requests,
+    /// their delays have already been assigned, so the departure of an earlier request stays
+    /// unused.
+    #[inline]
+    fn is_refundable(&self, free_at: u64, charge: &Charge) -> bool {
+        charge.mark == free_at
     }
 }

@@ -18,10 +18,7 @@
 //! implementation. The token bucket has a separate name for users who think in tokens, and for
 //! configurations that were written for other software.
 
-use std::time::Duration;
-
-use super::{Charge, Gcra, Meter, Quota, gcra::Bucket};
-use crate::Timestamp;
+use super::{Gcra, Quota, gcra::Bucket};
 
 /// The [token bucket](super::Algorithm::TokenBucket): one token arrives per interval, rather than
 /// all tokens at the end of a window.
@@ -59,46 +56,5 @@ impl Bucket for TokenBucket {
     #[inline]
     fn gcra(&self) -> &Gcra {
         &self.missing
-    }
-}
-
-impl Meter for TokenBucket {
-    /// The time at which the bucket will be full, in nanoseconds since the Unix epoch.
-    type State = u64;
-
-    fn limit(&self) -> u64 {
-        self.missing.limit()
-    }
-
-    fn remaining(&self, full_at: &u64, now: Timestamp) -> u64 {
-        self.missing.remaining(full_at, now)
-    }
-
-    fn wait(&self, full_at: &u64, cost: u64, now: Timestamp) -> Option<Duration> {
-        self.missing.wait(full_at, cost, now)
-    }
-
-    fn spend(&self, full_at: &mut u64, cost: u64, now: Timestamp) -> Charge {
-        self.missing.spend(full_at, cost, now)
-    }
-
-    fn refund(&self, full_at: &mut u64, charge: &Charge, cost: u64, now: Timestamp) -> Charge {
-        self.missing.refund(full_at, charge, cost, now)
-    }
-
-    fn used(&self, full_at: &u64, now: Timestamp) -> u64 {
-        self.missing.used(full_at, now)
-    }
-
-    fn replenished_at(&self, full_at: &u64, now: Timestamp) -> Timestamp {
-        self.missing.replenished_at(full_at, now)
-    }
-
-    fn join(&self, full_at: &mut u64, other: &u64, _: Timestamp) {
-        *full_at = (*full_at).max(*other);
-    }
-
-    fn take_over(&self, full_at: &mut u64, from: &Self, now: Timestamp) {
-        self.missing.take_over(full_at, &from.missing, now);
     }
 }

@@ -62,7 +62,6 @@ pub(super) mod drawing;
 #[cfg(not(feature = "lottery"))]
 #[path = "event/no_drawing.rs"]
 pub(super) mod drawing;
-mod entrant;
 #[expect(clippy::module_inception, reason = "event.rs is the event; the other files are its parts")]
 mod event;
 #[cfg(feature = "lottery")]
@@ -79,8 +78,7 @@ mod shuffle;
 #[cfg(feature = "serde")]
 pub use self::record::ScheduleRecord;
 pub use self::{
-    commitment::Commitment,
-    entrant::Entrant,
+    commitment::{Commitment, Entrant},
     event::Event,
     plan::RoomPlan,
     schedule::{Phase, Schedule},

@@ -47,8 +47,6 @@ use crate::{
     rate::EventLog,
     room::{
         HeadStart, QueueingMethod, Renewal, RoomMode, RoomSnapshot, SessionRenewal, WaitEstimate,
-    },
-    room::{
         course::Course,
         estimate::Estimate,
         line::{Draw, Line, PlaceOrder},
@@ -236,8 +234,8 @@ impl Room {
         self.line.abandon(id);
         // The visitor's pass and tickets are valid for at most `longest`, so the end of the session
         // is remembered for that time.
-        let longest =
-            self.rules.timing().pass_lifetime().max(self.rules.timing().tickets_void_after());
+        let timing = self.rules.timing();
+        let longest = timing.pass_lifetime().max(timing.tickets_void_after());
         self.sessions.end(id, now, now + longest);
         self.invariants();
     }
@@ -445,16 +443,16 @@ impl Room {
     /// The interval is in whole seconds, so that each client can follow it exactly.
     fn interval(&mut self, id: VisitorId, ahead: u32, reason: &Reason, now: Timestamp) -> Duration {
         let jitter = id.draw(now.as_nanos());
+        let timing = self.rules.timing();
         if *reason == Reason::Prequeue {
             let until = self.course.until_start(now);
-            let crowd = self.line.present();
-            return self.rules.timing().interval_before_start(until, crowd, jitter);
+            return timing.interval_before_start(until, self.line.present(), jitter);
         }
         if is_closed(reason) {
-            return self.rules.timing().longest_check_in_interval(jitter);
+            return timing.longest_check_in_interval(jitter);
         }
-        let per_second = self.estimate.rate(now, self.rules.timing().configured_rate());
-        self.rules.timing().check_in_interval(ahead, per_second, jitter)
+        let per_second = self.estimate.rate(now, timing.configured_rate());
+        timing.check_in_interval(ahead, per_second, jitter)
     }
 
     /// Returns the draw at `now`, if the order of the line is random.

@@ -1,4 +1,4 @@
-//! The commitment to the seed of a draw, and 256-bit values in hexadecimal.
+//! The commitment to the seed of a draw, the number of an entrant, and 256-bit values in hexadecimal.
 
 use std::{fmt, str::FromStr};
 
@@ -23,6 +23,23 @@ use crate::{ConfigError, error::ConfigErrorKind};
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Commitment([u8; 32]);
 
+/// The number of a visitor in the draw of an event, and its place once the draw has taken place.
+///
+/// A ticket contains the number, so it survives a restart of the room. With the number, the visitor
+/// can recompute its place from what is published after the start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Entrant {
+    /// The number of the entrant, counted from 1.
+    pub number: u32,
+    /// The place in the drawn order, counted from 1; `None` before the start.
+    pub place: Option<u32>,
+    /// The number of entrants; `None` before the start.
+    pub entrants: Option<u32>,
+    /// The first 32 bits of the commitment under which the number was assigned.
+    pub draw: u32,
+}
+
 impl Commitment {
     /// Creates a commitment from a digest.
     #[must_use]
@@ -42,6 +59,14 @@ impl Commitment {
     pub const fn tag(&self) -> u32 {
         let [a, b, c, d, ..] = self.0;
         u32::from_be_bytes([a, b, c, d])
+    }
+}
+
+impl Entrant {
+    /// Creates an entrant with this number, in the draw whose commitment begins with these bits.
+    #[must_use]
+    pub const fn new(number: u32, draw: u32) -> Self {
+        Self { number, place: None, entrants: None, draw }
     }
 }
 
