@@ -15,7 +15,7 @@
 //!                  reply ─► Responder ─► response
 //! ```
 //!
-//! [`Pipeline::advance`] and [`Pipeline::resume`] walk through the stages in one loop. `in_effect`
+//! [`Pipeline::set_off`] and [`Pipeline::resume`] walk through the stages in one loop. `in_effect`
 //! is the only function in which the outcome of a stage takes effect, so it implements shadow mode
 //! for all stages. A [`Journey`] holds the state of a request from its arrival to its response.
 //!

@@ -6,7 +6,7 @@
 //! only function that applies shadow mode to decisions, so a new stage needs no code of its own for
 //! sequencing or for shadow mode.
 //!
-//! A request is counted once, when its outcome is known: `advance` and `resume` report the outcome
+//! A request is counted once, when its outcome is known: `set_off` and `resume` report the outcome
 //! unless the request has to wait again.
 
 use std::{
