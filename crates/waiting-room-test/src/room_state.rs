@@ -140,7 +140,7 @@ impl RoomState {
                 }
             }
         }
-        let mode = self.mode.unwrap_or_else(|| rules.mode);
+        let mode = self.mode.unwrap_or(rules.mode);
         store.configure(|_| rules.clone().mode(mode)).await?;
         self.verify(store).await?;
         Ok(Occupants { active, waiting })
