@@ -70,12 +70,13 @@ elif ! command -v cargo-semver-checks >/dev/null; then
     echo "cargo-semver-checks is not installed; to compare with $last_release: cargo install cargo-semver-checks --locked"
 else
     cargo semver-checks --baseline-rev "$last_release" \
-        -p tower-waiting-room -p waiting-room-cloudflare -p waiting-room-core -p waiting-room-ledger \
+        -p tower-waiting-room -p waiting-room-cloudflare -p waiting-room-core \
+        -p waiting-room-dashboard -p waiting-room-ledger \
         -p waiting-room-redis -p waiting-room-test
 fi
 
 step "each feature by itself"
-for feature in "" axum dashboard files metrics room tonic; do
+for feature in "" axum files metrics room tonic; do
     cargo clippy --quiet -p tower-waiting-room --no-default-features --features "$feature" \
         -- -D warnings
 done
@@ -91,6 +92,9 @@ step "tests"
 # The tests with foreign clients mostly wait for those clients, so there are more threads than
 # cores.
 RUST_TEST_THREADS="${RUST_TEST_THREADS:-6}" cargo test --workspace --all-features
+
+step "adding a rule, a field, a sentence, an algorithm and a format takes the files that the map says"
+scripts/add-a-thing.py
 
 step "languages: each built-in one has every sentence"
 scripts/untranslated.py
@@ -151,7 +155,7 @@ cargo publish --workspace --dry-run --allow-dirty --quiet
 step "the oldest supported toolchain"
 msrv=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 if rustup run "$msrv" cargo --version >/dev/null 2>&1; then
-    for package in tower-waiting-room waiting-room-{cloudflare,core,ledger,redis,test}; do
+    for package in tower-waiting-room waiting-room-{cloudflare,core,dashboard,ledger,redis,test}; do
         cargo "+$msrv" check --quiet --all-features --target-dir "target/msrv" -p "$package"
     done
 else

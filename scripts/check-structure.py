@@ -41,14 +41,13 @@ from pathlib import Path, PurePosixPath
 # The layers of tower-waiting-room, the lowest first. The stages do not depend on each other.
 _GROUND = {"ambient", "misconfiguration", "rate_headers", "request", "telemetry"}
 _STAGES = _GROUND | {"token", "rate", "room", "gate"}
-_PIPELINE = _STAGES | {"respond", "rules_file", "config", "pipeline", "streams"}
+_PIPELINE = _STAGES | {"respond", "rules_file", "config", "pipeline"}
 
 ALLOWED: dict[str, dict[str, set[str]]] = {
     "tower-waiting-room": {
         "ambient": set(),
         "misconfiguration": set(),
         "rate_headers": set(),
-        "streams": set(),
         "telemetry": {"misconfiguration"},
         "request": {"ambient", "misconfiguration"},
         "token": {"ambient"},
@@ -64,7 +63,6 @@ ALLOWED: dict[str, dict[str, set[str]]] = {
         "for_axum": {"body"},
         "service": _PIPELINE | {"body", "for_axum", "future"},
         "handle": _PIPELINE,
-        "dashboard": _PIPELINE | {"handle"},
         "layer": _PIPELINE | {"for_axum", "handle", "service"},
         "routes": _PIPELINE | {"for_axum", "layer", "service"},
         "root": _PIPELINE | {"body", "for_axum", "future", "handle", "layer", "routes", "service"},
@@ -86,6 +84,7 @@ OWN_DEPENDENCIES: dict[str, set[str]] = {
     "tower-waiting-room": {"waiting-room-core"},
     "waiting-room-cloudflare": {"tower-waiting-room", "waiting-room-core"},
     "waiting-room-core": set(),
+    "waiting-room-dashboard": {"tower-waiting-room", "waiting-room-core"},
     "waiting-room-redis": {"waiting-room-core"},
     "waiting-room-sim": {"waiting-room-core"},
     "waiting-room-test": {"tower-waiting-room", "waiting-room-core"},

@@ -28,6 +28,7 @@ CRATES = [
     "tower-waiting-room",
     "waiting-room-cloudflare",
     "waiting-room-core",
+    "waiting-room-dashboard",
     "waiting-room-redis",
     "waiting-room-test",
 ]

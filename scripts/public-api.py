@@ -18,6 +18,7 @@ CRATES = [
     "tower_waiting_room",
     "waiting_room_cloudflare",
     "waiting_room_core",
+    "waiting_room_dashboard",
     "waiting_room_ledger",
     "waiting_room_redis",
     "waiting_room_test",

@@ -17,6 +17,7 @@ CRATES = [
     "tower-waiting-room",
     "waiting-room-cloudflare",
     "waiting-room-core",
+    "waiting-room-dashboard",
     "waiting-room-redis",
     "waiting-room-test",
 ]

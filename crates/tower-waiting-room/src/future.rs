@@ -161,14 +161,13 @@ where
         // This code runs inside `Service::call`. If a request has a valid pass, or is refused by a
         // limit that this process counts, its outcome is determined here, before the first poll and
         // without a boxed future.
-        if pipeline.has_only_limits() {
+        if pipeline.has_only_limits {
             return Self::rated(pipeline, inner, request);
         }
         let findings = Findings::default();
         let clock = RequestClock::default();
         Self::decided(pipeline, inner, request, findings, clock, readiness, |head, journey| {
-            pipeline.begin(head, journey);
-            pipeline.advance(head, journey)
+            pipeline.set_off(head, journey)
         })
     }
 

@@ -26,7 +26,6 @@
 
 mod by_key;
 mod concurrency;
-mod few;
 mod lease;
 mod options;
 mod registry;

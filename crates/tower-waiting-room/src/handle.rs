@@ -30,3 +30,4 @@ pub use self::{
     limits::LimitsHandle,
     limits_report::{LimitReport, LimitsReport},
 };
+pub use crate::telemetry::VisitorWait;

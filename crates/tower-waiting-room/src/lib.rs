@@ -135,7 +135,8 @@
 //!   request.
 //! - To find out why a response was given, read the [`Reason`] in its extensions with
 //!   [`reason_of`](respond::reason_of).
-//! - To observe or change the layer at runtime, use a [`WaitingRoomHandle`].
+//! - To observe or change the layer at runtime, use a [`WaitingRoomHandle`]. The crate
+//!   `waiting-room-dashboard` builds a page for the operator from it.
 //!
 //! # Stability
 //!
@@ -150,7 +151,6 @@
 //! | `axum` (default) | reads the client's address from axum's `ConnectInfo`, and gives responses [axum's own body](WaitingRoomLayer::for_axum), which saves an allocation for each response; a handler can take a [`Visit`](room::Visit) as an argument; also reads request bodies, to detect that the client of a request at a gate has disconnected, to bound each read while the request runs, and to drain the body for a while after a refusal |
 //! | `files` (default) | rate limits from a YAML or TOML file, which is reloaded whenever it changes; together with `room`, also deserializes a [`WaitingRoomConfig`] from a file in any format that serde reads |
 //! | `room` (default) | the waiting room with its options, its [handle](handle::RoomHandle), tokens and cookies, and templates, accent colours and further languages of the [page](respond::Page); without this feature, the layer provides only rate limits and gates, whose refusals have the default page |
-//! | `dashboard` | [a page for the operator](dashboard) with live figures and switches, as an axum router |
 //! | `metrics` | counters, histograms and gauges of the `metrics` crate, listed in `docs/metrics.md` |
 //! | `tonic` | reads the client's address from tonic's `TcpConnectInfo` |
 
@@ -168,8 +168,6 @@
 mod ambient;
 mod body;
 pub mod config;
-#[cfg(feature = "dashboard")]
-pub mod dashboard;
 #[cfg(feature = "axum")]
 mod for_axum;
 mod future;
@@ -187,8 +185,6 @@ pub mod routes;
 #[cfg(feature = "files")]
 mod rules_file;
 pub mod service;
-#[cfg(feature = "dashboard")]
-mod streams;
 mod telemetry;
 pub mod token;
 

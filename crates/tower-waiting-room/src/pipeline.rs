@@ -25,7 +25,6 @@
 mod build;
 mod journey;
 mod order;
-mod pending;
 #[cfg(feature = "room")]
 mod posts;
 #[cfg(feature = "room")]
@@ -34,7 +33,6 @@ mod reply;
 mod response;
 #[cfg(feature = "room")]
 mod room;
-mod stage;
 #[cfg(feature = "room")]
 mod stream;
 #[cfg(feature = "room")]
@@ -45,9 +43,8 @@ mod verdict;
 mod tests;
 
 pub(crate) use self::{
-    journey::{Journey, RequestClock},
+    journey::{Journey, Pending, RequestClock, Resumed},
     order::{Pipeline, Stop},
-    pending::{Pending, Resumed},
     reply::Reply,
     response::{Held, keep_for_body, take_command},
 };

@@ -23,7 +23,6 @@ mod accept;
 #[cfg_attr(not(feature = "axum"), path = "request/no_body.rs")]
 mod body;
 mod bypass;
-mod caller;
 pub(crate) mod client;
 mod client_ip;
 mod head;
@@ -40,10 +39,9 @@ pub use self::body::BodyReadTimeout;
 pub(crate) use self::client::is_native_grpc;
 pub(crate) use self::{
     body::{DisconnectProbe, bound_reads, linger},
-    caller::{Caller, Callers},
     client::{Client, ClientKind, is_poll},
     client_ip::network,
-    head::{Findings, has_unread_body},
+    head::{Caller, Callers, Findings, has_unread_body},
     key::{Found, Part},
     matcher::{Doubt, Matcher, Scope, hosts, validate_name},
     negotiation::Languages,

@@ -55,8 +55,6 @@ mod stream_event;
 #[cfg(feature = "room")]
 mod template;
 
-#[cfg(feature = "dashboard")]
-pub(crate) use self::iso::Iso;
 pub(crate) use self::stream_event::StreamFacts;
 pub(crate) use self::{
     answer::{About, Unforwarded},

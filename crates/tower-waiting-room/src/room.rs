@@ -55,8 +55,6 @@ mod stage;
 #[cfg(feature = "room")]
 mod store;
 mod streams;
-#[cfg(feature = "room")]
-mod visit;
 mod visitor;
 
 #[doc(no_inline)]
@@ -75,14 +73,14 @@ pub use waiting_room_core::{
 pub mod event {
     #[doc(no_inline)]
     pub use waiting_room_core::room::event::{
-        Commitment, Entrant, Event, Lottery, Phase, Reveal, RoomPlan, Schedule, Seed, Shuffle,
+        Commitment, Entrant, Event, Lottery, Phase, Reveal, Schedule, Seed, Shuffle,
     };
 }
 
 #[cfg(all(feature = "axum", feature = "room"))]
 pub use self::extract::MissingVisit;
 #[cfg(feature = "room")]
-pub use self::visit::Visit;
+pub use self::sessions::Visit;
 pub(crate) use self::{
     challenge::Challenge,
     identity::IdentityOf,

@@ -1,7 +1,8 @@
 //! Everything that the layer reports: events, one field of a span, and metrics.
 //!
 //! All stages report through [`Telemetry`]. Events are always emitted, while metrics require the
-//! `metrics` feature. Neither events nor metrics are sent to clients. The metrics are those of
+//! `metrics` feature, without which `no_recorder.rs` discards them. Neither events nor metrics are
+//! sent to clients. A few counts are kept for the operator's handle as well. The metrics are those of
 //! `table.rs`, which `docs/metrics.md` describes; the events are:
 //!
 //! | kind | name | fields or labels |
@@ -16,7 +17,6 @@
 //! | event, `ERROR` | `rules file not applied: the old limits remain` | `room`, `error` |
 //! | event, `DEBUG` | `limit store failed` | `room`, `mode`, `error` |
 //! | event, `DEBUG` | `over a limit` | `room`, `limit`, `decision` |
-//! | event, `INFO` (feature `dashboard`) | `operator changed the room` | `room`, `operator`, `action`, `from`, `to`, `outcome` |
 //! | field of the current span, if it has one | `waiting_room.reason` | |
 //! | event, `DEBUG` | `at the gate` | `room`, `gate`, `outcome` |
 //! | event, `DEBUG` | `push stream ended` | `room`, `outcome` |
@@ -49,110 +49,82 @@
 //! The number of time series is bounded by the configuration. No label contains data sent by a
 //! client: the only variable parts of `reason` are the names of rules, limits and gates.
 
-mod push;
-mod subject;
+mod counts;
 #[cfg(feature = "metrics")]
+mod gauges;
+#[cfg_attr(not(feature = "metrics"), path = "telemetry/no_recorder.rs")]
+mod recorder;
+mod subject;
 mod table;
-#[cfg(feature = "dashboard")]
-mod tally;
 mod visits;
 
-#[cfg(feature = "metrics")]
-use std::{collections::HashMap, ops::Add, sync::RwLock};
 use std::{
     io::{self, Write},
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
 };
 
-use waiting_room_core::{Reason, StoreError};
-#[cfg(feature = "metrics")]
-use waiting_room_core::{error::StoreErrorKind, gate::GateSnapshot};
+use waiting_room_core::{Reason, StoreError, Timestamp, error::StoreErrorKind};
 
-pub(crate) use self::push::StreamEnd;
-#[cfg(feature = "metrics")]
-use self::subject::Frequent;
-pub(crate) use self::subject::{GateEvent, GateTime, Rate, Subject};
-#[cfg(feature = "dashboard")]
-pub(crate) use self::tally::{VerdictTally, VisitorWait};
+pub use self::counts::VisitorWait;
+use self::{
+    counts::{Verdicts, Waits},
+    recorder::{Counter, Frequent, Histogram, LabelValue},
+    table::Metric,
+};
+pub(crate) use self::{
+    subject::{GateEvent, GateTime, Rate, Subject},
+    visits::StreamEnd,
+};
 use crate::misconfiguration::Misconfiguration;
 
 /// Reports events and metrics for one room. All clones share one state.
 #[derive(Clone, Debug)]
-pub(crate) struct Telemetry {
+pub(crate) struct Telemetry(Arc<Reported>);
+
+/// What is known of earlier reports.
+#[derive(Debug)]
+struct Reported {
     /// The name of the room, which is a field of every event and a label of every metric.
     room: Arc<str>,
     /// The misconfigurations logged so far, without duplicates. A list is enough, because there are
     /// only a few kinds of misconfigurations.
-    misconfigured: Arc<Mutex<Vec<Misconfiguration>>>,
-    /// The counter of requests that were admitted by the limits alone, in a layer without a room.
-    #[cfg(feature = "metrics")]
-    limits: Arc<Frequent>,
-    /// The counter of requests with a valid pass.
-    #[cfg(feature = "metrics")]
-    passes: Arc<Frequent>,
-    /// The counters for all other reasons. The only variable parts of a reason are names from the
-    /// configuration, so the configuration bounds the size of the map.
-    #[cfg(feature = "metrics")]
-    others: Arc<RwLock<HashMap<Reason, metrics::Counter>>>,
+    misconfigured: Mutex<Vec<Misconfiguration>>,
+    verdicts: Verdicts,
+    waits: Waits,
     /// The counter of first tickets.
-    #[cfg(feature = "metrics")]
-    first_touches: Arc<Frequent>,
+    first_touches: Frequent,
     /// The counter of sessions that began.
-    #[cfg(feature = "metrics")]
-    admissions: Arc<Frequent>,
+    admissions: Frequent,
     /// The number of abandoned places in the last snapshot.
     #[cfg(feature = "metrics")]
-    abandoned: Arc<Mutex<Option<u64>>>,
-    /// The counts that a dashboard reads.
-    #[cfg(feature = "dashboard")]
-    pub(crate) tally: Arc<VerdictTally>,
+    abandoned: Mutex<Option<u64>>,
 }
 
 impl Telemetry {
     /// Creates the telemetry of the room with this name.
     pub(crate) fn new(room: Arc<str>) -> Self {
         // A recorder for OpenTelemetry needs the unit of a metric before its first use.
-        #[cfg(feature = "metrics")]
         table::describe();
-        Self {
+        Self(Arc::new(Reported {
             room,
-            misconfigured: Arc::default(),
+            misconfigured: Mutex::default(),
+            verdicts: Verdicts::new(),
+            waits: Waits::default(),
+            first_touches: Frequent::default(),
+            admissions: Frequent::default(),
             #[cfg(feature = "metrics")]
-            limits: Arc::default(),
-            #[cfg(feature = "metrics")]
-            passes: Arc::default(),
-            #[cfg(feature = "metrics")]
-            others: Arc::default(),
-            #[cfg(feature = "metrics")]
-            first_touches: Arc::default(),
-            #[cfg(feature = "metrics")]
-            admissions: Arc::default(),
-            #[cfg(feature = "metrics")]
-            abandoned: Arc::default(),
-            #[cfg(feature = "dashboard")]
-            tally: Arc::default(),
-        }
-    }
-
-    /// Gives the current recorder the units and descriptions of all metrics, in case it was
-    /// installed after the layer was created.
-    #[cfg(feature = "metrics")]
-    #[expect(clippy::unused_self, reason = "only a layer has metrics to describe")]
-    pub(crate) fn describe(&self) {
-        table::describe();
+            abandoned: Mutex::default(),
+        }))
     }
 
     /// Returns the name of the room.
     pub(crate) fn room(&self) -> &str {
-        &self.room
+        &self.0.room
     }
 
     /// Reports the verdict on a request. Call this method exactly once per request.
     pub(crate) fn verdict(&self, reason: &Reason) {
-        #[cfg(feature = "dashboard")]
-        self.tally.count(reason);
-        let room = &*self.room;
+        let room = self.room();
         // In a busy service, almost every request has a valid pass. At level `DEBUG`, the events
         // for these requests would drown out all other events.
         if *reason == Reason::AdmittedPass {
@@ -168,36 +140,19 @@ impl Telemetry {
                 span.record("waiting_room.reason", tracing::field::display(reason));
             }
         }
-        // Looking up a counter allocates its labels, so each counter is cached after its first use.
-        #[cfg(feature = "metrics")]
-        if *reason == Reason::AdmittedLimits {
-            self.limits.increment(|| self.verdicts(reason));
-        } else if *reason == Reason::AdmittedPass {
-            self.passes.increment(|| self.verdicts(reason));
-        } else if !self.increment_known(reason) {
-            let counter = self.verdicts(reason);
-            counter.increment(1);
-            let mut others = self.others.write().unwrap_or_else(PoisonError::into_inner);
-            others.insert(reason.clone(), counter);
-        }
+        self.0.verdicts.count(reason, || {
+            self.counter(table::VERDICTS, [("reason", reason.to_string().into())])
+        });
     }
 
-    /// Increments the counter for a reason, if it was looked up before.
-    #[cfg(feature = "metrics")]
-    fn increment_known(&self, reason: &Reason) -> bool {
-        let others = self.others.read().unwrap_or_else(PoisonError::into_inner);
-        let counter = others.get(reason);
-        counter.inspect(|counter| counter.increment(1)).is_some()
+    /// Returns the number of requests with each reason since the start, by the reason's name.
+    pub(crate) fn verdicts(&self) -> Vec<(String, u64)> {
+        self.0.verdicts.totals()
     }
 
-    /// Looks up the counter for a reason.
-    #[cfg(feature = "metrics")]
-    fn verdicts(&self, reason: &Reason) -> metrics::Counter {
-        metrics::counter!(
-            table::VERDICTS.name,
-            "room" => Arc::clone(&self.room),
-            "reason" => reason.to_string(),
-        )
+    /// Returns the waits that ended in the minute before `now`, oldest first.
+    pub(crate) fn waits(&self, now: Timestamp) -> Vec<VisitorWait> {
+        self.0.waits.until(now).iter().copied().collect()
     }
 
     /// Reports that the rate limit store made no decision for a request.
@@ -206,146 +161,24 @@ impl Telemetry {
     /// the store more queries than the store can handle in time. The store itself logs the
     /// beginning and the end of an outage.
     pub(crate) fn limits_failed(&self, mode: &'static str, error: &StoreError) {
-        let room = &*self.room;
+        let room = self.room();
         tracing::debug!(room, mode, error = error as &dyn std::error::Error, "limit store failed");
-        #[cfg(feature = "metrics")]
-        metrics::counter!(
-            table::LIMIT_STORE_FAILURES.name,
-            "room" => Arc::clone(&self.room),
-            "mode" => mode,
-            "error" => match error.kind() {
-                StoreErrorKind::Busy => "busy",
-                StoreErrorKind::Timeout => "timeout",
-                StoreErrorKind::Rules
-                | StoreErrorKind::Unavailable
-                | StoreErrorKind::Unsupported => "unavailable",
-            },
-        )
-        .increment(1);
-    }
-
-    /// Reports the decision that one limit made for a request.
-    pub(crate) fn rated(&self, limit: &Subject, what: Rate) {
-        limit.decisions.count(what);
-        let name = &limit.name;
-        if !matches!(what, Rate::Allowed) {
-            let room = &*self.room;
-            tracing::debug!(room, limit = %name, decision = what.as_str(), "over a limit");
-        }
-        #[cfg(feature = "metrics")]
-        match what {
-            Rate::Allowed => limit.allowed.increment(|| self.decisions(name, what)),
-            Rate::Refused => limit.refused.increment(|| self.decisions(name, what)),
-            Rate::OverShadow | Rate::OverSoft => self.decisions(name, what).increment(1),
-        }
-    }
-
-    /// Looks up the counter for one kind of decision by a limit.
-    #[cfg(feature = "metrics")]
-    fn decisions(&self, limit: &Arc<str>, what: Rate) -> metrics::Counter {
-        metrics::counter!(
-            table::RATE_DECISIONS.name,
-            "room" => Arc::clone(&self.room),
-            "limit" => Arc::clone(limit),
-            "decision" => what.as_str(),
-        )
-    }
-
-    /// Counts keys that lost their places in a limit's table while they were still in use.
-    #[cfg_attr(
-        not(feature = "metrics"),
-        expect(unused_variables, clippy::unused_self, reason = "there is no counter")
-    )]
-    pub(crate) fn displaced(&self, limit: &Subject, keys: u64) {
-        #[cfg(feature = "metrics")]
-        metrics::counter!(
-            table::LIMIT_KEYS_DISPLACED.name,
-            "room" => Arc::clone(&self.room),
-            "limit" => Arc::clone(&limit.name),
-        )
-        .increment(keys);
-    }
-
-    /// Reports the outcome of a request at a gate.
-    pub(crate) fn gate(&self, gate: &Subject, what: GateEvent) {
-        gate.count_if_refused(what);
-        if !matches!(what, GateEvent::AdmittedFast) {
-            let room = &*self.room;
-            tracing::debug!(room, gate = %gate.name, outcome = what.as_str(), "at the gate");
-        }
-        #[cfg(feature = "metrics")]
-        if what == GateEvent::AdmittedFast {
-            gate.allowed.increment(|| self.outcomes(&gate.name, what));
-        } else if what == GateEvent::Full {
-            gate.refused.increment(|| self.outcomes(&gate.name, what));
-        } else {
-            self.outcomes(&gate.name, what).increment(1);
-        }
-    }
-
-    /// Looks up the counter for one kind of outcome at a gate.
-    #[cfg(feature = "metrics")]
-    fn outcomes(&self, gate: &Arc<str>, what: GateEvent) -> metrics::Counter {
-        metrics::counter!(
-            table::GATE_OUTCOMES.name,
-            "room" => Arc::clone(&self.room),
-            "gate" => Arc::clone(gate),
-            "outcome" => what.as_str(),
-        )
-    }
-
-    /// Records how long a request waited for a permit, or how long it held one.
-    ///
-    /// `time` is a closure, so that the clock is not read if
-    /// the `metrics` feature is disabled.
-    #[cfg_attr(
-        not(feature = "metrics"),
-        expect(unused_variables, clippy::unused_self, reason = "there are no histograms")
-    )]
-    pub(crate) fn gate_time(
-        &self,
-        gate: &Subject,
-        which: GateTime,
-        time: impl FnOnce() -> Duration,
-    ) {
-        #[cfg(feature = "metrics")]
-        {
-            let find = |metric: table::Metric| {
-                let room = Arc::clone(&self.room);
-                let gate = Arc::clone(&gate.name);
-                metrics::histogram!(metric.name, "room" => room, "gate" => gate)
-            };
-            match which {
-                GateTime::Hold => gate.holds.record(time(), || find(table::GATE_HOLD)),
-                GateTime::Wait => find(table::GATE_WAIT).record(time()),
+        let error = match error.kind() {
+            StoreErrorKind::Busy => "busy",
+            StoreErrorKind::Timeout => "timeout",
+            StoreErrorKind::Rules | StoreErrorKind::Unavailable | StoreErrorKind::Unsupported => {
+                "unavailable"
             }
-        }
-    }
-
-    /// Sets the gauges of all gates with this name. A gate with a key has one snapshot for each key
-    /// value in use. The counts of all snapshots are added up, and the longest of their waits is
-    /// reported.
-    #[cfg(feature = "metrics")]
-    pub(crate) fn gate_gauges(&self, gate: &Arc<str>, gates: &[GateSnapshot]) {
-        let set = |metric: table::Metric, value: f64| {
-            let room = Arc::clone(&self.room);
-            let gate = Arc::clone(gate);
-            metrics::gauge!(metric.name, "room" => room, "gate" => gate).set(value);
         };
-        // `Iterator::sum` returns -0.0 for an empty iterator of floats, which a gauge would show as
-        // `-0`. A fold that starts at 0.0 returns 0.0.
-        let sum = |of: fn(&GateSnapshot) -> f64| gates.iter().map(of).fold(0.0, f64::add);
-        set(table::GATE_IN_FLIGHT, sum(|gate| gate.in_flight.into()));
-        set(table::GATE_LIMIT, sum(|gate| gate.limit.map_or(f64::INFINITY, f64::from)));
-        set(table::GATE_QUEUED, sum(|gate| gate.queued.into()));
-        let oldest = gates.iter().map(|gate| gate.oldest_wait).max().unwrap_or_default();
-        set(table::GATE_OLDEST_WAIT, oldest.as_secs_f64());
+        self.counter(table::LIMIT_STORE_FAILURES, [("mode", mode.into()), ("error", error.into())])
+            .increment(1);
     }
 
     /// Reports the result of reading the rules file. `error` is `None` if the rules were applied,
     /// or the reason why they were not.
+    #[cfg(feature = "files")]
     pub(crate) fn rules_file(&self, error: Option<&dyn std::error::Error>) {
-        let room = &*self.room;
+        let room = self.room();
         match error {
             None => tracing::info!(room, "rules file applied"),
             Some(error) => {
@@ -353,39 +186,22 @@ impl Telemetry {
             }
         }
         // Both series exist from the first attempt, so that the first refusal is an increase.
-        #[cfg(feature = "metrics")]
-        {
-            let loads = |outcome: &'static str| {
-                let room = Arc::clone(&self.room);
-                metrics::counter!(table::RULES_FILE_LOADS.name, "room" => room, "outcome" => outcome)
-            };
-            let in_force = loads("in_force");
-            let refused = loads("refused");
-            if error.is_none() { in_force } else { refused }.increment(1);
-        }
+        let loads = |outcome: &'static str| {
+            self.counter(table::RULES_FILE_LOADS, [("outcome", outcome.into())])
+        };
+        let in_force = loads("in_force");
+        let refused = loads("refused");
+        if error.is_none() { in_force } else { refused }.increment(1);
         // The gauge exists from the first attempt too, before the next call of `record`.
         #[cfg(feature = "metrics")]
         self.rules_file_gauge(error.is_some());
     }
 
-    /// Sets the gauge that states whether the rules in force are older than the rules file.
-    #[cfg(feature = "metrics")]
-    pub(crate) fn rules_file_gauge(&self, is_outdated: bool) {
-        metrics::gauge!(table::RULES_FILE_OUTDATED.name, "room" => Arc::clone(&self.room))
-            .set(if is_outdated { 1.0 } else { 0.0 });
-    }
-
     /// Reports a setting that is valid but probably not intended. Each kind of misconfiguration is
     /// counted on every call, but logged only on the first call.
     pub(crate) fn misconfigured(&self, what: Misconfiguration) {
-        #[cfg(feature = "metrics")]
-        metrics::counter!(
-            table::MISCONFIGURATIONS.name,
-            "room" => Arc::clone(&self.room),
-            "code" => what.code(),
-        )
-        .increment(1);
-        let mut known = self.misconfigured.lock().unwrap_or_else(PoisonError::into_inner);
+        self.counter(table::MISCONFIGURATIONS, [("code", what.code().into())]).increment(1);
+        let mut known = self.0.misconfigured.lock().unwrap_or_else(PoisonError::into_inner);
         if !known.contains(&what) {
             known.push(what);
             self.warn(what);
@@ -394,7 +210,7 @@ impl Telemetry {
 
     /// Logs a misconfiguration.
     fn warn(&self, what: Misconfiguration) {
-        let room = &*self.room;
+        let room = self.room();
         let code = what.code();
         if !what.is_error() {
             tracing::warn!(room, code, hint = %what, "misconfigured");
@@ -402,8 +218,8 @@ impl Telemetry {
             tracing::error!(room, code, hint = %what, "misconfigured");
         } else {
             // Requests are refused because of this error, or a limit has no effect. In a process
-            // without a subscriber, this line is the only report of the cause. A failed write is ignored, because there is
-            // nowhere else to report it.
+            // without a subscriber, this line is the only report of the cause. A failed write is
+            // ignored, because there is nowhere else to report it.
             let line = format!("tower-waiting-room: misconfigured: room {room:?}: {what}\n");
             _ = io::stderr().write_all(line.as_bytes());
         }
@@ -411,6 +227,24 @@ impl Telemetry {
 
     /// Returns the misconfigurations found so far, in the order in which they were found.
     pub(crate) fn misconfigurations(&self) -> Vec<Misconfiguration> {
-        self.misconfigured.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.misconfigured.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Looks up a counter with these labels besides that of the room.
+    fn counter<const N: usize>(
+        &self,
+        metric: Metric,
+        labels: [(&'static str, LabelValue); N],
+    ) -> Counter {
+        recorder::counter(metric.name, &self.0.room, labels)
+    }
+
+    /// Looks up a histogram with these labels besides that of the room.
+    fn histogram<const N: usize>(
+        &self,
+        metric: Metric,
+        labels: [(&'static str, LabelValue); N],
+    ) -> Histogram {
+        recorder::histogram(metric.name, &self.0.room, labels)
     }
 }

@@ -44,7 +44,6 @@ pub(crate) enum What {
     },
     /// The operator's dashboard with one page open, in a busy room. The exit status is 1 if it takes
     /// more than 1 % of a core or 16 MiB.
-    #[cfg(feature = "dashboard")]
     Dashboard,
     /// The gate: overload over loopback, permits compared with tokio's, and the size of a waiter.
     Gate,
@@ -87,7 +86,6 @@ pub(crate) enum What {
     #[command(hide = true)]
     Serve,
     /// Serves a busy room for `dashboard`, until its standard input ends.
-    #[cfg(feature = "dashboard")]
     #[command(hide = true)]
     ServeDashboard {
         /// Whether the process has a dashboard.

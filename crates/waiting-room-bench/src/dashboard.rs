@@ -58,7 +58,6 @@ pub(crate) fn run(effort: Effort) -> Result<ExitCode> {
 
     let columns = ["the dashboard, with one page open", "found", "bar"];
     let mut report = Report::new("The dashboard", "dashboard", effort, &columns);
-    report.needs_feature("dashboard");
     let bars = [
         ("% of a core", Bar::at_most("%", MAX_PERCENT, percent), percent),
         ("MiB of memory", Bar::at_most("MiB", MAX_MEBIBYTES, mebibytes), mebibytes),

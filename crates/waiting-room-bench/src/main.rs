@@ -10,7 +10,7 @@
 //! cargo run --release -p waiting-room-bench -- nodes     one store for many nodes, on each engine
 //! cargo run --release -p waiting-room-bench -- room      the verbs of the room, and its memory
 //! cargo run --release -p waiting-room-bench -- bars      the bars of all of them, in one table
-//! cargo run --release -p waiting-room-bench --features dashboard -- dashboard   the operator's page
+//! cargo run --release -p waiting-room-bench -- dashboard   the operator's page
 //! cargo run --release -p waiting-room-bench -- push      push streams that are held open
 //! cargo run --release -p waiting-room-bench -- polls     a long line whose visitors poll
 //! cargo run --release -p waiting-room-bench -- room-crowded   a part of it: up to 10⁶ visitors
@@ -40,7 +40,6 @@ mod bars;
 mod browsers;
 mod case;
 mod child;
-#[cfg(feature = "dashboard")]
 mod dashboard;
 mod effort;
 mod figure;
@@ -93,7 +92,6 @@ fn main() -> Result<ExitCode> {
         What::Bars { counted_only } => {
             return bars::run(bars::Rows::of(counted_only), effort, counting);
         }
-        #[cfg(feature = "dashboard")]
         What::Dashboard => return dashboard::run(effort),
         What::Gate => gate::run(effort, counting),
         What::Ledger { sites } => return ledger::run(sites, effort, counting),
@@ -116,7 +114,6 @@ fn main() -> Result<ExitCode> {
             Ok(())
         }
         What::Serve => answers::serve(),
-        #[cfg(feature = "dashboard")]
         What::ServeDashboard { mounted } => dashboard::serve(mounted),
         What::ServeGated { contender, work } => gate::serve(contender, work),
         What::ServeLedger { database, sites } => ledger::serve(&database, sites),

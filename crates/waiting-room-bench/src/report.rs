@@ -35,12 +35,6 @@ impl Report {
         Self { title: title.to_owned(), command, table, notes: Vec::new() }
     }
 
-    /// Adds a feature of this crate to the command.
-    #[cfg(feature = "dashboard")]
-    pub(crate) fn needs_feature(&mut self, feature: &str) {
-        self.command = self.command.replace(" -- ", &format!(" --features {feature} -- "));
-    }
-
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         self.table.add_row(cells);
     }

@@ -76,7 +76,7 @@ pub(crate) const VERBS: Group = Group::new(
 /// A new visitor enters whenever a session lapses.
 fn enter(active: u32) -> Repeat {
     let mut room = wide();
-    let step = room.rules().pass_lifetime() / active;
+    let step = room.rules().timing().pass_lifetime() / active;
     let mut number = 0;
     let mut now = OPENING;
     let mut come = move || {
@@ -124,7 +124,7 @@ fn check_in(waiting: u32) -> Repeat {
 /// All active visitors renew their passes, one after another, as soon as they are due.
 fn renew(active: u32) -> Repeat {
     let mut room = wide();
-    let step = room.rules().renew_after() / active;
+    let step = room.rules().timing().renew_after() / active;
     let mut passes: Vec<_> =
         (0..active).map(|number| admit(&mut room, number.into(), OPENING)).collect();
     let mut turn = 0;

@@ -176,14 +176,13 @@ fn the_table_of_the_bars_has_its_rows_and_fails_if_a_bar_is_not_met() {
     assert!(printed.is_empty() && !status.success(), "{status}: {printed}");
 }
 
-#[cfg(feature = "dashboard")]
 #[test]
 fn the_table_of_the_dashboard_has_its_rows_and_its_bars() {
     // In this build, a second is too short to hold the bars. A test of the docs holds them.
     let (printed, _) = bench_and_status(&["dashboard"]);
     has_rows(&printed, &["% of a core", "MiB of memory"]);
     assert!(printed.contains("% ≤ 1: ") && printed.contains("MiB ≤ 16: "), "{printed}");
-    assert!(printed.contains(" --features dashboard -- dashboard "), "{printed}");
+    assert!(printed.contains(" -- dashboard "), "{printed}");
 }
 
 #[test]

@@ -55,7 +55,7 @@ impl EventList {
                 let given = format!("{:?}", prequeue.text);
                 return fields.contradiction("prequeue_start_time", &given, &expected);
             }
-            event = event.with_prequeue_start(prequeue.at);
+            event = event.prequeue_start(prequeue.at);
         }
         self.read_shuffle(&mut fields, &name, has_prequeue)?;
         event = self.read_method(event, &mut fields)?;
@@ -142,7 +142,7 @@ fn overridden(mut event: Event, fields: &mut JsonFields) -> Read<Event> {
         }
     }
     for (setting, value) in settings {
-        event = event.with_override(setting, value);
+        event = event.overriding(setting, value);
     }
     Ok(match fields.renewal()? {
         Some(renewal) => with(event, "session_renewal", renewal),
@@ -153,7 +153,7 @@ fn overridden(mut event: Event, fields: &mut JsonFields) -> Read<Event> {
 /// Overrides a rule in an event.
 fn with(event: Event, name: &str, value: SettingValue) -> Event {
     match RoomRules::setting(name) {
-        Some(setting) => event.with_override(setting, value),
+        Some(setting) => event.overriding(setting, value),
         None => event,
     }
 }
@@ -177,7 +177,7 @@ fn time(fields: &JsonFields, field: &'static str, text: String) -> Read<Written>
 
 /// Returns the error for a draw in an event that is not in the list.
 pub(super) fn no_event(name: &str, of: &[Event]) -> ConfigError {
-    let names: Vec<_> = of.iter().map(Event::name).collect();
+    let names: Vec<_> = of.iter().map(|event| &*event.name).collect();
     let expected = format!("the name of an event: {}", names.join(", "));
     ConfigError::new(ConfigErrorKind::Missing, "event", format_args!("{name:?}"), expected)
 }

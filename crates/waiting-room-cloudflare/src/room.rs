@@ -90,7 +90,7 @@ impl WaitingRoom {
     ///
     /// Returns an error if there is no event with this name, or if the event cannot have a draw.
     pub fn with_draw(mut self, event: &str, seed: Seed) -> Result<Self, ConfigError> {
-        if !self.events.events.iter().any(|known| known.name() == event) {
+        if !self.events.events.iter().any(|known| known.name == event) {
             return Err(no_event(event, &self.events.events));
         }
         self.seeds.push((event.to_owned(), seed));

@@ -138,7 +138,7 @@ fn every_method_and_mode_carries_over() {
     let rules = |fields| {
         let config = config(fields);
         let rules = config.room().unwrap();
-        (rules.queueing_method(), rules.mode())
+        (rules.queueing_method, rules.mode)
     };
     let method = |name: &str| rules(json!({ "queueing_method": name }));
     assert_eq!(method("fifo"), (QueueingMethod::Fifo, RoomMode::Auto));

@@ -50,6 +50,8 @@ struct Shared {
     /// The time at which this store was created. The store does not know about passes that were
     /// issued earlier.
     started: Timestamp,
+    /// The rules with which this store was created.
+    given: Arc<RoomRules>,
     room: Mutex<Room>,
     /// A copy of the rules in force, which every request reads without taking the lock. The copy is
     /// written only while the lock is held, so concurrent changes cannot leave it out of date.
@@ -116,9 +118,14 @@ impl MemoryStore {
         // restart, so it always assumes that passes from an earlier process are still in use.
         room.recover(started);
         room.sweep(started);
-        let in_force = ArcSwap::from_pointee(RoomCopy::of(&room));
-        let room = Mutex::new(room);
-        Ok(Self { shared: Arc::new(Shared { clock: Box::new(clock), started, room, in_force }) })
+        let shared = Shared {
+            clock: Box::new(clock),
+            started,
+            given: Arc::new(room.own_rules().clone()),
+            in_force: ArcSwap::from_pointee(RoomCopy::of(&room)),
+            room: Mutex::new(room),
+        };
+        Ok(Self { shared: Arc::new(shared) })
     }
 
     /// Runs one operation at one instant.
@@ -150,7 +157,7 @@ impl MemoryStore {
         let next = RoomCopy {
             rules: Arc::new(plan.rules_at(now)),
             plan: Some(Arc::clone(plan)),
-            until: plan.schedule().next_change(now),
+            until: plan.next_change(now),
             revision: copy.revision,
         };
         // An operation may have stored a newer copy in the meantime, which is kept.
@@ -178,6 +185,10 @@ impl Store for MemoryStore {
 
     fn plan(&self) -> Option<Arc<RoomPlan>> {
         self.in_force().plan.clone()
+    }
+
+    fn given_rules(&self) -> Arc<RoomRules> {
+        Arc::clone(&self.shared.given)
     }
 
     fn present(&self) -> Option<u32> {
@@ -245,22 +256,40 @@ impl fmt::Debug for MemoryStore {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use std::{
+        future::Future,
+        pin::pin,
+        task::{Context, Poll, Waker},
+        time::Duration,
+    };
 
     use super::*;
     use crate::{room::event::Event, time::ManualClock};
 
     #[test]
+    fn the_given_rules_are_the_first_ones_after_an_operator_has_changed_them() {
+        let rules = RoomRules::new("shop", 5);
+        let store = MemoryStore::new(rules.clone()).unwrap();
+        let changed = pin!(store.configure(|rules| rules.total_active_users(9)));
+        assert!(matches!(
+            changed.poll(&mut Context::from_waker(Waker::noop())),
+            Poll::Ready(Ok(()))
+        ));
+        assert_eq!(store.rules().total_active_users, 9);
+        assert_eq!(*store.given_rules(), rules);
+    }
+
+    #[test]
     fn the_given_rules_are_not_those_of_an_event() {
         let start = Timestamp::from_secs(1_000);
         let doors = Event::new("doors", start, start + Duration::from_secs(60))
-            .with_prequeue_start(start.before(Duration::from_secs(60)))
-            .with_limits(9, None);
+            .prequeue_start(start.before(Duration::from_secs(60)))
+            .limits(9, None);
         let rules = RoomRules::new("shop", 5);
         let schedule = Schedule::new([doors]).unwrap();
         let clock = ManualClock::new(start);
         let store = MemoryStore::with_schedule(rules.clone(), schedule, clock).unwrap();
-        assert_eq!(store.rules().total_active_users(), 9);
+        assert_eq!(store.rules().total_active_users, 9);
         assert_eq!(*store.given_rules(), rules);
     }
 }

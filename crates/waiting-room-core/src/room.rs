@@ -70,5 +70,6 @@ pub use self::{
     rules::RoomRules,
     settings::{Setting, SettingValue},
     snapshot::{EventFigures, RoomNode, RoomSnapshot},
+    timing::Timing,
     verdict::{Reason, Renewal, Ticket, Verdict},
 };

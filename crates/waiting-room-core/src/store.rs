@@ -65,7 +65,7 @@ pub trait Store: Clone + Send + Sync + 'static {
     /// others.
     fn given_rules(&self) -> Arc<RoomRules> {
         // During an event, the rules in force are not the room's own.
-        self.plan().map_or_else(|| self.rules(), |plan| Arc::new(plan.rules().clone()))
+        self.plan().map_or_else(|| self.rules(), |plan| Arc::new(plan.rules.clone()))
     }
 
     /// Returns whether the server is configured to evict data when its memory is full.

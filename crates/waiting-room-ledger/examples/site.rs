@@ -31,8 +31,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     // The limits are those of the ledger, and these are only shown. A slot is kept for as long as a
     // pass can last, which is an eighth longer than a session.
-    let rules = RoomRules::new("shop", 2).with_new_users_per_minute(3);
-    let escrow = EscrowRules::new().session(rules.longest_pass_lifetime());
+    let rules = RoomRules::new("shop", 2).new_users_per_minute(3);
+    let escrow = EscrowRules::new().session(rules.timing().longest_pass_lifetime());
     let ledgers = setting("LEDGERS")?.split(',').map(str::to_owned).collect::<Vec<_>>();
     let keys = SharedKeys::parse(&fs::read_to_string(setting("SITES_KEY")?)?)?;
     let options = SiteOptions::new(SiteId::new(site), escrow, ledgers, keys)

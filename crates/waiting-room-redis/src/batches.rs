@@ -98,7 +98,7 @@ pub(crate) async fn run<C: ConnectionLike>(
     }
     // Several operations and nodes may notice the loss at the same time. The first call of
     // `configure` opens the room, and later calls find it open and change nothing.
-    tracing::warn!(room = shared.rules().name(), "the store has lost the room");
+    tracing::warn!(room = shared.rules().name, "the store has lost the room");
     answered(shared.deadline, open(Opens::Again, connection, shared)).await?;
     run_once(verb, arguments, connection, shared)
         .await?

@@ -78,7 +78,7 @@ impl Frontier {
         now: Timestamp,
         rules: &RoomRules,
     ) -> Option<Verdict> {
-        let is_kept = now < ticket.last_check_in + rules.place_retention();
+        let is_kept = now < ticket.last_check_in + rules.place_retention;
         let is_beyond = ticket.placed && is_kept && order > self.arrival;
         // Only the server can check whether a reissued ticket still has its place, and whether a
         // visitor that returns, or comes from another site, has a session.
@@ -90,7 +90,7 @@ impl Frontier {
         // The node derives the jitter in the same way as the server, so the interval has the same
         // jitter whether the node or the server answers.
         let jitter = ticket.id.draw(ticket.last_check_in.as_nanos());
-        let interval = rules.check_in_interval(ahead, self.per_second, jitter);
+        let interval = rules.timing().check_in_interval(ahead, self.per_second, jitter);
         let mut ticket = *ticket;
         ticket.last_check_in = now;
         ticket.next_check_in = now + interval;

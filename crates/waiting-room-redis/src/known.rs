@@ -86,22 +86,23 @@ impl KnownPlan {
     ) -> Result<Self, StoreError> {
         let rules = decode_rules(rules)?;
         let schedule = decode_schedule(schedule, &rules)?;
-        let draw = KnownDraw::read(rules.name(), draw)?.map(Arc::new);
+        let draw = KnownDraw::read(&rules.name, draw)?.map(Arc::new);
         let plan = RoomPlan::new(rules, schedule).validate()?;
         Ok(Self::with_draw(version, plan, draw, now))
     }
 
     fn with_draw(
         version: u64,
-        plan: RoomPlan,
+        mut plan: RoomPlan,
         draw: Option<Arc<KnownDraw>>,
         now: Timestamp,
     ) -> Self {
         let reveal =
             draw.as_ref().and_then(|draw| draw.drawn.as_ref()).map(|(reveal, _)| reveal.clone());
-        let plan = Arc::new(plan.with_reveal(reveal));
+        plan.reveal = reveal;
+        let plan = Arc::new(plan);
         let in_force = Arc::new(plan.rules_at(now));
-        let until = plan.schedule().next_change(now);
+        let until = plan.next_change(now);
         Self { version, plan, draw, in_force, until }
     }
 
@@ -113,7 +114,7 @@ impl KnownPlan {
     /// Returns the same knowledge at a time when other rules are in force.
     pub(crate) fn at(&self, now: Timestamp) -> Self {
         let in_force = Arc::new(self.plan.rules_at(now));
-        let until = self.plan.schedule().next_change(now);
+        let until = self.plan.next_change(now);
         Self { in_force, until, ..self.clone() }
     }
 
@@ -173,12 +174,11 @@ impl KnownPlan {
         if let Some(draw) = self.draw.as_deref().filter(|draw| draw.tag == tag) {
             return Some(draw.lottery.clone());
         }
-        let schedule = self.plan.schedule();
         let is_of =
             |commitment: waiting_room_core::room::event::Commitment| commitment.tag() == tag;
-        let event =
-            schedule.events().iter().find(|event| event.shuffle_at_start().is_some_and(is_of))?;
-        schedule.lottery(event).cloned()
+        let mut events = self.plan.schedule.events().iter();
+        let event = events.find(|event| event.shuffle_at_start.is_some_and(is_of))?;
+        self.plan.lottery(event).cloned()
     }
 }
 

@@ -15,7 +15,7 @@
 //!     let client = client.clone();
 //!     async move { client.get_multiplexed_async_connection().await }
 //! };
-//! let rules = RoomRules::new("shop", 200).with_new_users_per_minute(200);
+//! let rules = RoomRules::new("shop", 200).new_users_per_minute(200);
 //! let store = RedisStore::connect(open, rules, RedisStoreOptions::new()).await?;
 //! # Ok(())
 //! # }

@@ -85,8 +85,10 @@ impl RedisStoreOptions {
     /// other rules or events replaces both on all nodes. The events include the secret seeds of their
     /// draws, which the server stores, because every node needs them at the start of the event.
     ///
-    /// An event that takes place is the exception, see [`Schedule::follow_release`]: it stays if a node
-    /// starts without it, and a node that would change what has begun, such as its draw, is refused.
+    /// An event that takes place is the exception, see [`follow_release`]: it stays if a node starts
+    /// without it, and a node that would change what has begun, such as its draw, is refused.
+    ///
+    /// [`follow_release`]: waiting_room_core::room::event::RoomPlan::follow_release
     ///
     /// [`RedisLimits`](crate::RedisLimits) ignore this option.
     #[must_use]

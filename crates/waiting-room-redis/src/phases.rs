@@ -66,14 +66,14 @@ pub(crate) fn encode_plan(
     drawn: Option<(u32, u32)>,
     slots_of: SlotsOf,
 ) -> Vec<Vec<u8>> {
-    let lifetime = lifetime.max(longest_lifetime(plan.schedule()));
-    let (schedule, phases) = match plan.schedule().events() {
+    let lifetime = lifetime.max(plan.longest_pass_lifetime());
+    let (schedule, phases) = match plan.schedule.events() {
         [] => (Vec::new(), Vec::new()),
-        _ => (schedule_json(plan.schedule()), json(&phases(plan, lifetime, slots_of))),
+        _ => (schedule_json(&plan.schedule), json(&phases(plan, lifetime, slots_of))),
     };
     let drawn = drawn.map(|(tag, entrants)| format!("{tag} {entrants}")).unwrap_or_default();
-    let fields = encode_fields(plan.rules(), lifetime, slots_of);
-    [rules_json(plan.rules()), schedule, phases, drawn.into_bytes()]
+    let fields = encode_fields(&plan.rules, lifetime, slots_of);
+    [rules_json(&plan.rules), schedule, phases, drawn.into_bytes()]
         .into_iter()
         .chain(fields.into_iter().map(String::into_bytes))
         .collect()
@@ -81,7 +81,7 @@ pub(crate) fn encode_plan(
 
 /// Encodes a schedule with its secret seeds for other nodes.
 pub(crate) fn schedule_json(schedule: &Schedule) -> Vec<u8> {
-    json(&schedule.to_record())
+    json(&ScheduleRecord::from(schedule))
 }
 
 /// Decodes the schedule of a room that another node has written, or an empty one.
@@ -95,21 +95,15 @@ pub(crate) fn decode_schedule(encoded: &[u8], rules: &RoomRules) -> Result<Sched
     }
     let record: ScheduleRecord = serde_json::from_slice(encoded)
         .map_err(|error| StoreError::new(StoreErrorKind::Rules).with_source(error))?;
-    Ok(Schedule::from_record(record, rules.name())?)
-}
-
-/// Returns the longest lifetime of a pass that an event of the schedule issues.
-pub(crate) fn longest_lifetime(schedule: &Schedule) -> Duration {
-    let longest = schedule.longest_session_duration().unwrap_or_default();
-    longest + longest / 8
+    Ok(record.into_schedule(&rules.name)?)
 }
 
 /// Returns the phases of a plan in the order of time.
 fn phases(plan: &RoomPlan, lifetime: Duration, slots_of: SlotsOf) -> Vec<EncodedPhase> {
-    let times = |event: &Event| [event.begins_at(), event.start(), event.end()];
+    let times = |event: &Event| [event.begins_at(), event.start, event.end];
     // A schedule never goes back behind the latest time that it has been told. These phases include
     // those that are over.
-    let schedule = Schedule::new(plan.schedule().events().iter().cloned()).unwrap_or_default();
+    let schedule = Schedule::new(plan.schedule.events().iter().cloned()).unwrap_or_default();
     let times = schedule.events().iter().flat_map(times);
     let times = std::iter::once(Timestamp::ZERO).chain(times);
     times
@@ -122,21 +116,21 @@ fn phases(plan: &RoomPlan, lifetime: Duration, slots_of: SlotsOf) -> Vec<Encoded
             EncodedPhase {
                 from_us: micros_after(at),
                 stage,
-                start_us: event.map_or(0, |event| micros_after(event.start())),
+                start_us: event.map_or(0, |event| micros_after(event.start)),
                 begins_us: event.map_or(0, |event| micros_after(event.begins_at())),
-                waits: stage == "prequeue" && plan.rules().mode() == RoomMode::Auto,
-                draw: event.and_then(|event| draw(plan.schedule(), event)),
-                rules: encode_fields(&schedule.rules_at(at, plan.rules()), lifetime, slots_of),
+                waits: stage == "prequeue" && plan.rules.mode == RoomMode::Auto,
+                draw: event.and_then(|event| draw(plan, event)),
+                rules: encode_fields(&schedule.rules_at(at, &plan.rules), lifetime, slots_of),
             }
         })
         .collect()
 }
 
 /// Returns what nodes need for the draw of an event. The seed of each draw of a valid plan is known.
-fn draw(schedule: &Schedule, event: &Event) -> Option<EncodedDraw> {
-    let tag = event.shuffle_at_start()?.tag();
-    let seed = schedule.lottery(event)?.reveal(0, None).ok()?.seed();
-    Some(EncodedDraw { tag, event: event.name().to_owned(), seed })
+fn draw(plan: &RoomPlan, event: &Event) -> Option<EncodedDraw> {
+    let tag = event.shuffle_at_start?.tag();
+    let seed = plan.lottery(event)?.reveal(0, None).ok()?.seed();
+    Some(EncodedDraw { tag, event: event.name.clone(), seed })
 }
 
 /// Converts a time to microseconds, rounded up, so that no phase begins early.
@@ -160,13 +154,13 @@ mod tests {
     }
 
     fn plan(now: u64) -> RoomPlan {
-        let doors = Event::new("doors", at(1_000), at(2_000)).with_prequeue_start(at(500));
-        let encore = Event::new("encore", at(2_000), at(3_000)).with_limits(50, 5);
+        let doors = Event::new("doors", at(1_000), at(2_000)).prequeue_start(at(500));
+        let encore = Event::new("encore", at(2_000), at(3_000)).limits(50, 5);
         let mut schedule = Schedule::new([doors, encore])
             .unwrap()
             .with_seed("shop", "doors", Seed::new([7; 32]))
             .unwrap();
-        schedule.advance(at(now));
+        schedule.replace(schedule.events().to_vec(), at(now)).unwrap();
         RoomPlan::new(RoomRules::new("shop", 10), schedule).validate().unwrap()
     }
 
@@ -197,8 +191,8 @@ mod tests {
     #[test]
     fn a_schedule_and_its_seeds_survive_the_encoding() {
         let plan = plan(0);
-        let decoded = decode_schedule(&schedule_json(plan.schedule()), plan.rules()).unwrap();
-        assert_eq!(RoomPlan::new(plan.rules().clone(), decoded), plan);
+        let decoded = decode_schedule(&schedule_json(&plan.schedule), &plan.rules).unwrap();
+        assert_eq!(RoomPlan::new(plan.rules.clone(), decoded), plan);
     }
 
     #[test]

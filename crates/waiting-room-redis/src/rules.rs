@@ -27,14 +27,14 @@ const UNREAD: [&str; 3] = ["longest_session_duration", "recovery", "session_dura
 /// current rules are shorter.
 fn fields(rules: &RoomRules, lifetime: Duration, slots_of: SlotsOf) -> Vec<(String, String)> {
     // A hold of zero means that the room does not pause, so `lifetime` must not raise the hold.
-    let hold = match rules.recovery_pause() {
+    let hold = match rules.timing().recovery_pause() {
         Duration::ZERO => Duration::ZERO,
         hold => hold.max(lifetime),
     };
     let mut fields = vec![
         ("hold_us".to_owned(), micros(hold)),
-        ("lifetime_us".to_owned(), micros(rules.pass_lifetime())),
-        ("rate".to_owned(), format!("{:?}", rules.configured_rate())),
+        ("lifetime_us".to_owned(), micros(rules.timing().pass_lifetime())),
+        ("rate".to_owned(), format!("{:?}", rules.timing().configured_rate())),
     ];
     for setting in RoomRules::SETTINGS.iter().filter(|setting| !UNREAD.contains(&setting.name())) {
         let name = setting.name();
@@ -109,8 +109,8 @@ mod tests {
     #[test]
     fn stored_rules_are_those_that_differ_from_the_default() {
         let rules = RoomRules::new("shop", 7)
-            .with_places_per_network(PlacesPerNetwork::Shadow(3))
-            .with_session_duration(Duration::from_millis(1_500));
+            .places_per_network(PlacesPerNetwork::Shadow(3))
+            .session_duration(Duration::from_millis(1_500));
         let json = rules_json(&rules);
         assert_eq!(decode_rules(&json).unwrap(), rules);
         let json = String::from_utf8(json).unwrap();
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn each_field_of_the_scripts_has_one_value() {
-        let shadow = RoomRules::new("shop", 7).with_places_per_network(PlacesPerNetwork::Shadow(3));
+        let shadow = RoomRules::new("shop", 7).places_per_network(PlacesPerNetwork::Shadow(3));
         let values = encode_fields(&shadow, Duration::ZERO, SlotsOf::Rules);
         let names = declare_fields();
         assert_eq!(names.split(',').count(), values.len());

@@ -41,7 +41,7 @@ use crate::{
     known::{DrawQuestion, KnownPlan, ShownEntrant},
     nodes::Nodes,
     options::RedisStoreOptions,
-    phases::{encode_plan, longest_lifetime, schedule_json},
+    phases::{encode_plan, schedule_json},
     reply::{Head, ReplyFields},
     rules::{SlotsOf, rules_json},
     scripts::Scripts,
@@ -127,8 +127,8 @@ impl Shared {
         let plan = RoomPlan::new(rules.clone(), schedule.clone().unwrap_or_default());
         Self {
             scripts: Scripts::new(),
-            keys: RoomKeys::new(&prefix, rules.name()),
-            nodes: Nodes::new(&prefix, rules.name()),
+            keys: RoomKeys::new(&prefix, &rules.name),
+            nodes: Nodes::new(&prefix, &rules.name),
             known: ArcSwap::from_pointee(KnownPlan::new(0, plan, clock.now())),
             clock,
             deadline,
@@ -202,11 +202,12 @@ impl Shared {
             // If the room exists and has other events, the node learns them first.
             (Opens::Start, Some(given)) if known.version == 0 => ("start 0".to_owned(), own(given)),
             (Opens::Start, given) => {
-                let mut schedule = known.plan().schedule().clone();
-                if let Some(given) = given {
-                    schedule.follow_release(given.clone(), self.clock.now())?;
-                }
-                (format!("start {}", known.version), own(&schedule).validate()?)
+                let plan = own(&known.plan().schedule);
+                let plan = match given {
+                    Some(given) => plan.follow_release(given, self.clock.now())?,
+                    None => plan.validate()?,
+                };
+                (format!("start {}", known.version), plan)
             }
         };
         let told = clock::micros(self.clock.told()).to_string().into_bytes();
@@ -239,7 +240,7 @@ impl Shared {
         self.since.fetch_max(head.since.as_nanos(), Ordering::Relaxed);
         self.present.store(head.present, Ordering::Relaxed);
         if self.losses.swap(head.losses, Ordering::Relaxed) < head.losses {
-            let room = self.origin.name();
+            let room = &self.origin.name;
             tracing::warn!(room, "the store has lost keys of the room");
         }
     }
@@ -257,8 +258,7 @@ impl Shared {
         draw: ReplyFields,
     ) -> Result<(), StoreError> {
         let known = KnownPlan::read(version, rules, schedule, draw, self.clock.now())?;
-        self.learn_lifetime(known.plan().rules().longest_pass_lifetime());
-        self.learn_lifetime(longest_lifetime(known.plan().schedule()));
+        self.learn_lifetime(known.plan().longest_pass_lifetime());
         self.known.store(Arc::new(known));
         Ok(())
     }
@@ -278,7 +278,7 @@ impl Shared {
             && !self.is_outdated.load(Ordering::Relaxed)
         {
             let source = error.source().map(tracing::field::display);
-            let room = self.origin.name();
+            let room = &self.origin.name;
             tracing::error!(room, %error, source, "this release cannot read the current rules");
         }
         self.is_outdated.store(taken.is_err(), Ordering::Relaxed);
@@ -349,7 +349,7 @@ impl Shared {
         let now = self.clock.now();
         let known = self.known();
         // The frontier was drawn under the rules of its time.
-        let change = known.plan().schedule().next_change(frontier.at);
+        let change = known.plan().next_change(frontier.at);
         if change.is_some_and(|change| change <= now) {
             return None;
         }
@@ -416,14 +416,14 @@ impl Shared {
 
     /// Logs that the node starts without its server.
     pub(crate) fn is_not_there(&self, error: &StoreError) {
-        let room = self.origin.name();
+        let room = &self.origin.name;
         let source = error.source().map(tracing::field::display);
         tracing::warn!(room, %error, source, "the node starts without its store");
     }
 
     /// Logs that the room does not take over the configuration of this node.
     pub(crate) fn is_refused(&self, error: &StoreError) {
-        let room = self.origin.name();
+        let room = &self.origin.name;
         let source = error.source().map(tracing::field::display);
         tracing::warn!(room, %error, source, "the room refuses this node and goes on as before");
     }
@@ -431,7 +431,7 @@ impl Shared {
     /// Records a reply, which closes the breaker.
     pub(crate) fn succeeded(&self) {
         if self.breaker.succeeded() {
-            tracing::info!(room = self.origin.name(), "the store answers again");
+            tracing::info!(room = self.origin.name, "the store answers again");
         }
     }
 
@@ -445,7 +445,7 @@ impl Shared {
             return;
         }
         if self.breaker.failed() {
-            let room = self.origin.name();
+            let room = &self.origin.name;
             let source = error.source().map(tracing::field::display);
             tracing::warn!(room, %error, source, "calls to the store are suspended");
             self.opened.notify_one();

@@ -245,7 +245,7 @@ impl Store for RedisStore {
     fn plan(&self) -> Option<Arc<RoomPlan>> {
         let known = self.shared.known();
         let plan = known.plan();
-        (!plan.schedule().events().is_empty()).then(|| Arc::clone(plan))
+        (!plan.schedule.events().is_empty()).then(|| Arc::clone(plan))
     }
 
     fn given_rules(&self) -> Arc<RoomRules> {
@@ -335,16 +335,16 @@ impl Store for RedisStore {
         // current rules.
         for _ in 0..MAX_CHANGES {
             let (version, plan) = self.shared.known_plan();
-            let old = plan.rules();
+            let old = &plan.rules;
             let new = change(old.clone()).validate()?;
             // The name is part of every key, so a different name would mean a different room.
-            if new.name() != old.name() {
-                let expected = format!("{:?}, the name of the room in use", old.name());
-                let given = format!("{:?}", new.name());
+            if new.name != old.name {
+                let expected = format!("{:?}, the name of the room in use", old.name);
+                let given = format!("{:?}", new.name);
                 let kind = ConfigErrorKind::Contradicts;
                 return Err(ConfigError::new(kind, "name", given, expected).into());
             }
-            let new = RoomPlan::new(new, plan.schedule().clone()).validate()?;
+            let new = RoomPlan::new(new, plan.schedule.clone()).validate()?;
             if self.replace_plan(version, &new).await? {
                 return Ok(());
             }
@@ -358,9 +358,7 @@ impl Store for RedisStore {
         self.snapshot().await?;
         for _ in 0..MAX_CHANGES {
             let (version, plan) = self.shared.known_plan();
-            let mut next = plan.schedule().clone();
-            next.follow(schedule.clone(), self.now())?;
-            let next = RoomPlan::new(plan.rules().clone(), next).validate()?;
+            let next = RoomPlan::clone(&plan).follow(schedule.clone(), self.now())?;
             if self.replace_plan(version, &next).await? {
                 return Ok(());
             }
@@ -385,7 +383,7 @@ fn validated(
 ) -> Result<(RedisStoreOptions, RoomRules), StoreError> {
     let options = options.validate()?;
     let plan = RoomPlan::new(rules, options.schedule.clone().unwrap_or_default()).validate()?;
-    Ok((options, plan.rules().clone()))
+    Ok((options, plan.rules.clone()))
 }
 
 /// The source of the errors that calls return while the breaker is open.

@@ -237,7 +237,7 @@ fn waits(
     let ahead: u32 = said.number()?;
     let is_over_share = said.signed()? == 1;
     let will_be_drawn = take_entrant(&mut ticket, &mut said)?;
-    let is_drawn = rules.queueing_method() == QueueingMethod::Random;
+    let is_drawn = rules.queueing_method == QueueingMethod::Random;
     // A closed room admits no visitor even if slots become free, so the wait is unknown.
     ticket.wait = match (is_closed(&reason), is_drawn) {
         (true, _) => None,
@@ -336,7 +336,7 @@ fn resumed(
     let mut ticket = Ticket::new(id, arrived, head.now, next);
     if let Some(shown) = shown.filter(|_| !is_new) {
         // A ticket that has lapsed has no head start, although its place may still be kept.
-        if !rules.has_lapsed(shown, head.now) {
+        if !rules.timing().has_lapsed(shown, head.now) {
             ticket.head_start = shown.head_start;
             ticket.first_seen = arrived + shown.head_start.duration();
         }

@@ -52,7 +52,7 @@ pub(crate) struct Desk {
 
 impl Desk {
     pub(crate) fn new(rules: RoomRules, recovery: Recovery) -> Result<Self, ConfigError> {
-        let rules = rules.with_recovery(recovery);
+        let rules = rules.recovery(recovery);
         let room = Room::new(rules.clone())?;
         Ok(Self { rules, schedule: Schedule::default(), room, remembers_since: Timestamp::ZERO })
     }
@@ -69,7 +69,7 @@ impl Desk {
         if pass.expires_at <= now {
             return None;
         }
-        let is_due = self.rules.is_renewal_due(&pass, now);
+        let is_due = self.rules.timing().is_renewal_due(&pass, now);
         if !is_due && pass.last_check_in >= self.remembers_since {
             return Some(pass);
         }
@@ -112,11 +112,11 @@ impl Door for Desk {
             .and_then(|room| room.with_schedule(self.schedule.clone()))
             .expect("the same rules and events were valid for the room before");
         self.room.recover(now);
-        now + self.rules.recovery_pause()
+        now + self.rules.timing().recovery_pause()
     }
 
     fn reveal(&self) -> Option<Reveal> {
-        self.room.plan()?.reveal().cloned()
+        self.room.plan()?.reveal
     }
 }
 

@@ -36,11 +36,11 @@ pub fn draw_bias(seed: u64, draws: u32) -> Result<DrawBias, ConfigError> {
 
 /// The places of the visitors of one event, in their order of arrival.
 fn places(rng: &mut Pcg64Mcg) -> Result<Vec<u32>, ConfigError> {
-    let doors = Event::new("doors", START, START + PREQUEUE).with_prequeue_start(OPENED);
+    let doors = Event::new("doors", START, START + PREQUEUE).prequeue_start(OPENED);
     let schedule =
         Schedule::new([doors])?.with_seed("simulation", "doors", Seed::new(rng.random()))?;
     // With a single slot, all visitors but one wait after the start, and are told their places.
-    let rules = RoomRules::new("simulation", 1).with_session_duration(PREQUEUE);
+    let rules = RoomRules::new("simulation", 1).session_duration(PREQUEUE);
     let mut desk = Desk::new(rules, Recovery::AdmitAtOnce)?.with_schedule(schedule)?;
     let mut arrivals: Vec<_> = (0..ENTRANTS).map(|_| rng.random_range(ARRIVALS_MS)).collect();
     arrivals.sort_unstable();

@@ -168,8 +168,8 @@ impl Scenario {
     pub(crate) fn schedule(&self, opened: Timestamp) -> Result<Schedule, ConfigError> {
         let Some(promise) = self.event_promise(opened) else { return Ok(Schedule::default()) };
         let event = Event::new(Self::EVENT, promise.start, promise.end)
-            .with_prequeue_start(promise.prequeue_start)
-            .with_limits(promise.total_active_users, promise.new_users_per_minute);
+            .prequeue_start(promise.prequeue_start)
+            .limits(promise.total_active_users, promise.new_users_per_minute);
         let schedule = Schedule::new([event])?;
         if promise.is_drawn {
             let seed = Pcg64Mcg::seed_from_u64(self.seed).random();
@@ -181,7 +181,7 @@ impl Scenario {
 
     /// The commitment to the draw of the event, if there is one.
     pub(crate) fn commitment(&self, opened: Timestamp) -> Option<Commitment> {
-        self.schedule(opened).ok()?.events().first()?.shuffle_at_start()
+        self.schedule(opened).ok()?.events().first()?.shuffle_at_start
     }
 
     /// The promises of the room, for the oracle.
@@ -194,9 +194,9 @@ impl Scenario {
     #[must_use]
     pub fn rules(&self) -> RoomRules {
         RoomRules::new(Self::ROOM, self.limits.total_active_users)
-            .with_new_users_per_minute(self.limits.new_users_per_minute)
-            .with_session_duration(self.limits.session_duration)
-            .with_place_retention(self.limits.place_retention)
-            .with_line_capacity(self.line_capacity)
+            .new_users_per_minute(self.limits.new_users_per_minute)
+            .session_duration(self.limits.session_duration)
+            .place_retention(self.limits.place_retention)
+            .line_capacity(self.line_capacity)
     }
 }

@@ -140,8 +140,8 @@ impl RoomState {
                 }
             }
         }
-        let mode = self.mode.unwrap_or_else(|| rules.mode());
-        store.configure(|_| rules.clone().with_mode(mode)).await?;
+        let mode = self.mode.unwrap_or_else(|| rules.mode);
+        store.configure(|_| rules.clone().mode(mode)).await?;
         self.verify(store).await?;
         Ok(Occupants { active, waiting })
     }
@@ -149,8 +149,8 @@ impl RoomState {
     /// Compares this state with the rules, so that an error names the rule.
     fn check(&self, rules: &RoomRules) -> Result<(), StateError> {
         for (field, given, rule, limit) in [
-            ("active", self.active, "total_active_users", rules.total_active_users()),
-            ("waiting", self.waiting, "line_capacity", rules.line_capacity()),
+            ("active", self.active, "total_active_users", rules.total_active_users),
+            ("waiting", self.waiting, "line_capacity", rules.line_capacity),
         ] {
             if given > limit {
                 let message = format!("{field} is {given}, expected at most {limit} ({rule})");
@@ -198,10 +198,10 @@ impl Error for StateError {
 /// Returns the rules under which the visitors of a state come: no test and no rate stops them.
 fn open(rules: RoomRules, mode: RoomMode) -> RoomRules {
     rules
-        .with_mode(mode)
-        .with_new_users_per_minute(None)
-        .with_cookie_test(CookieTest::Off)
-        .with_queueing_method(QueueingMethod::Fifo)
+        .mode(mode)
+        .new_users_per_minute(None)
+        .cookie_test(CookieTest::Off)
+        .queueing_method(QueueingMethod::Fifo)
 }
 
 /// Returns the id of a visitor. The ids of a test need not be secret.

@@ -135,7 +135,7 @@ async fn numbers(State(app): State<App>) -> Json<Numbers> {
         if let Some(room) = handle.room()
             && let Ok(now) = room.snapshot().await
         {
-            let name = room.rules().name().to_owned();
+            let name = room.rules().name.clone();
             numbers.rooms.insert(name, RoomNumbers { active: now.active, waiting: now.waiting });
         }
         for gate in handle.gates() {

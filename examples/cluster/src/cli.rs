@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use shop::{CrowdOrder, RecoveryName, RoomArgs, duration};
-use tower_waiting_room::{ConfigError, KeyRing, TokenKey, room::RoomRules};
+use tower_waiting_room::{ConfigError, KeyRing, TokenKey};
 use waiting_room_engines::Engine;
 
 use crate::{
@@ -137,7 +137,7 @@ impl Plan {
     pub(crate) fn recovery_pause(&self) -> Result<Duration, ConfigError> {
         let keys = KeyRing::new(TokenKey::random());
         let config = self.room().config(Some(keys))?;
-        Ok(config.room().map_or(Duration::ZERO, RoomRules::recovery_pause))
+        Ok(config.room().map_or(Duration::ZERO, |rules| rules.timing().recovery_pause()))
     }
 
     /// The durations of a run with this fault.

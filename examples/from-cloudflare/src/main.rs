@@ -43,7 +43,7 @@ fn run(mut args: impl Iterator<Item = String>) -> Result<(), Box<dyn Error>> {
     }
     print!("{}", room.to_toml()?);
     for event in room.schedule()?.events() {
-        eprintln!("event: {}, add it to the file as one of [[events]]", event.name());
+        eprintln!("event: {}, add it to the file as one of [[events]]", event.name);
     }
     for setting in room.unsupported() {
         eprintln!("unsupported: {setting}");

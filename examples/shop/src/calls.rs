@@ -173,7 +173,7 @@ impl<St: Store> Store for CountedStore<St> {
     async fn renew(&self, pass: Pass) -> Result<Renewal, StoreError> {
         let renewal = ask(self.0.renew(pass)).await?;
         let (extended, refused) =
-            judged(&renewal, &pass, self.0.now(), self.0.rules().session_duration());
+            judged(&renewal, &pass, self.0.now(), self.0.rules().session_duration);
         count(|calls| {
             calls.extended += u32::from(extended);
             calls.refused += u32::from(refused);
@@ -222,7 +222,7 @@ mod tests {
     #[test]
     fn a_newcomer_takes_one_call_a_pass_none_and_a_renewal_one() {
         run(async |clock| {
-            let rules = RoomRules::new("shop", 1).with_session_duration(MINUTE);
+            let rules = RoomRules::new("shop", 1).session_duration(MINUTE);
             let store = CountedStore(MemoryStore::with_clock(rules, clock).unwrap());
             let config = WaitingRoomConfig::builder("shop")
                 .room_store(store, StoreFailure::Wait)

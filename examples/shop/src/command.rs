@@ -2,17 +2,14 @@
 
 use std::{env, error::Error, io, net::SocketAddr, process::ExitCode};
 
-use axum::Router;
 use rand::{
     TryRng,
     rngs::{SysError, SysRng},
 };
 use tokio::{net::TcpListener, signal};
-use tower_waiting_room::{
-    WaitingRoomLayer,
-    dashboard::{basic_auth, dashboard},
-};
+use tower_waiting_room::WaitingRoomLayer;
 use tracing_subscriber::EnvFilter;
+use waiting_room_dashboard::{Dashboard, basic_auth};
 
 use crate::{
     app::app,
@@ -54,22 +51,23 @@ async fn serve(cli: &Cli) -> Result<(), Box<dyn Error>> {
     let (prometheus, exports) = metrics::install(collector.as_ref())?;
     let room = WaitingRoomLayer::new(config);
     let metrics = metrics::route(prometheus, room.handle());
-    let handle = room.handle();
     if exports.is_some() {
         metrics::keep_recording(room.handle());
     }
     let dashboard = if cli.admin { Some(admin(&room, address)?) } else { None };
     let shop = app(room).merge(metrics);
     // The dashboard is outside of the room, so the operator does not wait in line.
-    let shop = match dashboard {
-        Some(dashboard) => shop.nest_service("/admin", dashboard),
+    let shop = match &dashboard {
+        Some(dashboard) => shop.nest_service("/admin", dashboard.router()),
         None => shop,
     };
     eprintln!("the shop is open on http://{address}; ctrl-c closes it");
     let stopped = async move {
         stop().await;
         // An open page of the dashboard would otherwise delay the end by up to a minute.
-        handle.end_dashboard_streams();
+        if let Some(dashboard) = dashboard {
+            dashboard.end_streams();
+        }
     };
     axum::serve(listener, shop).with_graceful_shutdown(stopped).await?;
     if let Some(exports) = exports {
@@ -79,7 +77,7 @@ async fn serve(cli: &Cli) -> Result<(), Box<dyn Error>> {
 }
 
 /// The dashboard of the operator `admin`. Prints its address, and its password if it is random.
-fn admin(room: &WaitingRoomLayer, address: SocketAddr) -> Result<Router, Box<dyn Error>> {
+fn admin(room: &WaitingRoomLayer, address: SocketAddr) -> Result<Dashboard, Box<dyn Error>> {
     let password = match env::var("SHOP_ADMIN_PASSWORD") {
         Ok(password) => password,
         Err(_) => {
@@ -90,7 +88,7 @@ fn admin(room: &WaitingRoomLayer, address: SocketAddr) -> Result<Router, Box<dyn
     };
     let auth = basic_auth("admin", &password)?;
     eprintln!("the dashboard is on http://{address}/admin");
-    Ok(dashboard(room.handle(), auth))
+    Ok(Dashboard::new(room.handle(), auth))
 }
 
 fn random_bytes() -> Result<[u8; 16], SysError> {

@@ -103,7 +103,8 @@ pub(crate) enum PolicyName {
 /// The rules of the ledgers for sites with this room.
 pub(crate) fn escrow(room: &RoomArgs, lease: Duration) -> Result<EscrowRules, ConfigError> {
     let config = room.config(None)?;
-    let session = config.room().map(|rules| rules.longest_pass_lifetime()).unwrap_or_default();
+    let session =
+        config.room().map(|rules| rules.timing().longest_pass_lifetime()).unwrap_or_default();
     EscrowRules::new().session(session).lease(lease).validate()
 }
 

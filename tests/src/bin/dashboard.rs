@@ -16,9 +16,9 @@ use tokio::{net::TcpListener, time};
 use tower::ServiceExt;
 use tower_waiting_room::{
     Concurrency, Quota, RateLimit, WaitingRoomLayer,
-    dashboard::{Operator, dashboard},
     time::{ManualClock, Timestamp},
 };
+use waiting_room_dashboard::{Dashboard, Operator};
 
 #[tokio::main(flavor = "current_thread", start_paused = true)]
 async fn main() {
@@ -31,7 +31,7 @@ async fn main() {
         .concurrency(Concurrency::limit(64).queue(256).name("checkout"))
         .rate_limit(RateLimit::global(Quota::per_second(60).burst(60)));
     let layer = WaitingRoomLayer::with_clock(config.build().unwrap(), clock.clone());
-    let operator = dashboard(layer.handle(), |_| Ok(Operator::new("ann")));
+    let operator = Dashboard::new(layer.handle(), |_| Ok(Operator::new("ann"))).router();
     let shop = application().layer(layer.clone());
     let mut crowd = Vec::new();
     for second in 0..MINUTES * 60 {

@@ -15,7 +15,7 @@ use waiting_room_redis::{RedisStore, RedisStoreOptions};
 
 /// A node of the shop, with a store on this server.
 async fn node(server: &EngineServer, on_failure: StoreFailure) -> Router {
-    let rules = RoomRules::new("shop", 2).with_session_duration(Duration::from_secs(300));
+    let rules = RoomRules::new("shop", 2).session_duration(Duration::from_secs(300));
     let options = RedisStoreOptions::new();
     let store = RedisStore::with_connection(manager(server).await, rules, options).await.unwrap();
     let config = WaitingRoomConfig::builder("shop")

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::Response;
 use waiting_room_core::{
-    ConfigError, Room, RoomRules, Timestamp,
+    ConfigError, RoomRules, Timestamp,
     error::ConfigErrorKind,
     rate::RateStore,
-    room::event::{Event, Schedule},
+    room::event::{Event, RoomPlan, Schedule},
 };
 
 use super::{
@@ -66,7 +66,7 @@ impl WaitingRoomConfig {
     pub fn into_builder(self) -> WaitingRoomConfigBuilder {
         let rules = self.room.clone();
         let rules = rules.unwrap_or_else(|| RoomRules::new(&*self.name, RoomRules::MAX_USERS));
-        let total_active_users = self.room.as_ref().map(RoomRules::total_active_users);
+        let total_active_users = self.room.as_ref().map(|rules| rules.total_active_users);
         let events = self.schedule.events().to_vec();
         WaitingRoomConfigBuilder { total_active_users, rules, events, config: self }
     }
@@ -289,7 +289,7 @@ impl WaitingRoomConfigBuilder {
     ) -> Result<Self, ConfigError> {
         setting.set(&mut self.rules, value)?;
         if setting.name() == "total_active_users" {
-            self.total_active_users = Some(self.rules.total_active_users());
+            self.total_active_users = Some(self.rules.total_active_users);
         }
         Ok(self)
     }
@@ -324,19 +324,19 @@ impl WaitingRoomConfigBuilder {
             return Err(ConfigError::new(kind, field, "missing", expected));
         }
         let users = total_active_users.unwrap_or(RoomRules::MAX_USERS);
-        let rules = rules.with_total_active_users(users).validate()?;
+        let rules = rules.total_active_users(users).validate()?;
         let mut given = Schedule::new(events)?;
         #[cfg(feature = "room")]
         {
             config.room_options.validate(&rules, total_active_users.is_some())?;
             for (event, seed) in config.room_options.seeds.drain(..) {
-                given = given.with_seed(rules.name(), &event, seed)?;
+                given = given.with_seed(&rules.name, &event, seed)?;
             }
         }
         // The seeds of the configuration from which a builder was created are known. At the earliest
         // time, no event has begun, so no change contradicts an event that has.
-        config.schedule.follow(given, Timestamp::ZERO)?;
-        Room::new(rules.clone())?.with_schedule(config.schedule.clone())?;
+        let plan = RoomPlan::new(rules.clone(), config.schedule);
+        config.schedule = plan.follow(given, Timestamp::ZERO)?.schedule;
         config.statuses.validate()?;
         config.page = config.page.checked()?;
         if config.bypass.len() > Self::MAX_BYPASS {

@@ -38,7 +38,7 @@ impl WaitingRoomConfigBuilder {
     /// `None`, which means no limit. The window slides, so a burst just before the end of a minute
     /// and another just after it cannot together exceed the limit.
     pub fn new_users_per_minute(self, users: impl Into<Option<u32>>) -> Self {
-        self.rules(|rules| rules.with_new_users_per_minute(users))
+        self.rules(|rules| rules.new_users_per_minute(users))
     }
 
     /// Sets how long a session lasts, from 1 s to 24 h. The default is 5 min.
@@ -47,25 +47,25 @@ impl WaitingRoomConfigBuilder {
     /// line. With [`SessionRenewal::Fixed`], the duration is counted from the visitor's admission
     /// instead.
     pub fn session_duration(self, duration: Duration) -> Self {
-        self.rules(|rules| rules.with_session_duration(duration))
+        self.rules(|rules| rules.session_duration(duration))
     }
 
     /// Sets whether requests prolong a session. The default is [`SessionRenewal::Sliding`]: the
     /// [`session_duration`](Self::session_duration) is counted from the last request.
     pub fn session_renewal(self, renewal: SessionRenewal) -> Self {
-        self.rules(|rules| rules.with_session_renewal(renewal))
+        self.rules(|rules| rules.session_renewal(renewal))
     }
 
     /// Sets the order in which visitors are admitted. The default is [`QueueingMethod::Fifo`].
     pub fn queueing_method(self, method: QueueingMethod) -> Self {
-        self.rules(|rules| rules.with_queueing_method(method))
+        self.rules(|rules| rules.queueing_method(method))
     }
 
     /// Sets the mode in which the room starts. The default is [`RoomMode::Auto`], in which visitors
     /// are admitted up to the limits. The [handle](crate::handle::RoomHandle) changes the mode
     /// while the room is in use.
     pub fn mode(self, mode: RoomMode) -> Self {
-        self.rules(|rules| rules.with_mode(mode))
+        self.rules(|rules| rules.mode(mode))
     }
 
     /// Sets the maximum number of places in the line. The default is 100 000.
@@ -74,7 +74,7 @@ impl WaitingRoomConfigBuilder {
     /// comes back at the announced time is still ordered by its first arrival. The capacity of the
     /// line bounds the memory that the room uses.
     pub fn line_capacity(self, places: u32) -> Self {
-        self.rules(|rules| rules.with_line_capacity(places))
+        self.rules(|rules| rules.line_capacity(places))
     }
 
     /// Sets the maximum number of places that the visitors of one network may hold at the same
@@ -87,7 +87,7 @@ impl WaitingRoomConfigBuilder {
     /// no effect, and
     /// [`Misconfiguration::PeerUnknown`](crate::config::Misconfiguration::PeerUnknown) is reported.
     pub fn places_per_network(self, places: PlacesPerNetwork) -> Self {
-        self.rules(|rules| rules.with_places_per_network(places))
+        self.rules(|rules| rules.places_per_network(places))
     }
 
     /// Sets how long a place is kept for a visitor who does not check in. The default is 5 min.
@@ -96,7 +96,7 @@ impl WaitingRoomConfigBuilder {
     /// [`refresh_interval`](Self::refresh_interval), so that a single lost check-in does not cost a
     /// visitor its place.
     pub fn place_retention(self, duration: Duration) -> Self {
-        self.rules(|rules| rules.with_place_retention(duration))
+        self.rules(|rules| rules.place_retention(duration))
     }
 
     /// Sets the longest time between two check-ins of a waiting visitor. The default is 20 s, and
@@ -105,20 +105,20 @@ impl WaitingRoomConfigBuilder {
     /// Visitors near the front check in more often. With a longer interval, the store handles fewer
     /// requests, but a free slot stays unused for longer.
     pub fn refresh_interval(self, interval: Duration) -> Self {
-        self.rules(|rules| rules.with_refresh_interval(interval))
+        self.rules(|rules| rules.refresh_interval(interval))
     }
 
     /// Sets whether a newcomer must return a cookie before it gets a slot. The default is
     /// [`CookieTest::Off`]. A client that does not return cookies would take a new slot with each
     /// request. The test keeps such clients out of a room that is nearly full.
     pub fn cookie_test(self, test: CookieTest) -> Self {
-        self.rules(|rules| rules.with_cookie_test(test))
+        self.rules(|rules| rules.cookie_test(test))
     }
 
     /// Sets how a room starts after it has lost its state, for example because of a restart. The
     /// default is [`Recovery::AdmitAtOnce`]. [`Recovery::Pause`] requires [`keys`](Self::keys).
     pub fn recovery(self, recovery: Recovery) -> Self {
-        self.rules(|rules| rules.with_recovery(recovery))
+        self.rules(|rules| rules.recovery(recovery))
     }
 
     /// Sets the longest [`session_duration`](Self::session_duration) of an earlier release whose
@@ -127,7 +127,7 @@ impl WaitingRoomConfigBuilder {
     /// A room in memory needs this duration for [`Recovery::Pause`] after a release that shortens
     /// sessions. For a room in a shared store, the store remembers the duration.
     pub fn longest_session_duration(self, duration: impl Into<Option<Duration>>) -> Self {
-        self.rules(|rules| rules.with_longest_session_duration(duration))
+        self.rules(|rules| rules.longest_session_duration(duration))
     }
 
     /// Adds a scheduled event, which overrides rules of the room from its start to its end, and may
@@ -143,8 +143,8 @@ impl WaitingRoomConfigBuilder {
     /// let ten: Timestamp = "2026-09-23T10:00:00Z".parse()?;
     /// let hour = Duration::from_secs(60 * 60);
     /// let doors = Event::new("doors", ten, ten + hour)
-    ///     .with_prequeue_start(ten.before(hour / 2))
-    ///     .with_limits(500, 100);
+    ///     .prequeue_start(ten.before(hour / 2))
+    ///     .limits(500, 100);
     /// let config =
     ///     WaitingRoomConfig::builder("shop").total_active_users(200).event(doors).build()?;
     /// # let _ = config;
@@ -164,7 +164,7 @@ impl WaitingRoomConfigBuilder {
     ///
     /// The commitment to the seed is published from the beginning of the prequeue on, and the seed
     /// itself from the start on. If the event already has a
-    /// [commitment](Event::with_shuffle_at_start), it must be to this seed.
+    /// [commitment](Event::shuffle_at_start()), it must be to this seed.
     pub fn event_seed(mut self, event: impl Into<String>, seed: Seed) -> Self {
         self.config.room_options.seeds.push((event.into(), seed));
         self

@@ -106,7 +106,7 @@ impl WaitingRoomHandle {
             return missing("total_active_users", "a layer with a room");
         };
         let rules = room.rules();
-        if rules.new_users_per_minute().is_none() {
+        if rules.new_users_per_minute.is_none() {
             return missing("new_users_per_minute", "a limit that can be changed");
         }
         settings.validate()?;
@@ -173,7 +173,7 @@ impl Tuner {
             return Some(kept(TuningCause::StoreUnavailable));
         };
         let rules = room.rules();
-        let Some(rate) = rules.new_users_per_minute() else {
+        let Some(rate) = rules.new_users_per_minute else {
             self.controller.skip(now);
             return Some(kept(TuningCause::NoLimit));
         };
@@ -184,7 +184,7 @@ impl Tuner {
                 && snapshot.active < snapshot.total_active_users,
             active: snapshot.active,
             slots: snapshot.total_active_users,
-            session: rules.pass_lifetime(),
+            session: rules.timing().pass_lifetime(),
         };
         let (rate, cause) = match self.controller.decide(observation, now) {
             RateStep::Keep(why) => (rate, why),
@@ -196,9 +196,9 @@ impl Tuner {
                     move |rules: RoomRules| {
                         // Another change has been faster, or an event overrides the rate. Either is
                         // left in place.
-                        let is_same = rules.new_users_per_minute() == Some(old);
+                        let is_same = rules.new_users_per_minute == Some(old);
                         is_set.store(is_same, Ordering::Relaxed);
-                        if is_same { rules.with_new_users_per_minute(new) } else { rules }
+                        if is_same { rules.new_users_per_minute(new) } else { rules }
                     }
                 };
                 match room.change(change).await {
@@ -208,7 +208,7 @@ impl Tuner {
                     }
                     Ok(()) => {
                         self.controller.is_set(new, now);
-                        tracing::info!(room = room.rules().name(), old, new, ?why, "rate tuned");
+                        tracing::info!(room = room.rules().name, old, new, ?why, "rate tuned");
                         (new, why)
                     }
                     Err(_) => (old, TuningCause::StoreUnavailable),

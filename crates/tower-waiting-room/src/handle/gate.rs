@@ -46,9 +46,10 @@ impl GateHandle {
         self.set.snapshots()
     }
 
-    /// Returns the number of requests that all gates under this name have refused, which never
-    /// decreases.
-    pub(crate) fn refusals(&self) -> u64 {
+    /// Returns the number of requests that all gates under this name have refused since the layer was
+    /// created.
+    #[must_use]
+    pub fn refusals(&self) -> u64 {
         self.set.refusals()
     }
 

@@ -2,9 +2,7 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-#[cfg(feature = "room")]
-use waiting_room_core::Timestamp;
-use waiting_room_core::{gate::DrainQueue, time::Clock};
+use waiting_room_core::{Timestamp, gate::DrainQueue, time::Clock};
 
 use super::{gate::GateHandle, limits::LimitsHandle};
 use crate::{misconfiguration::Misconfiguration, pipeline::Pipeline};
@@ -23,16 +21,16 @@ impl WaitingRoomHandle {
         Self { pipeline }
     }
 
-    /// Returns the current time of the layer's clock.
-    #[cfg(feature = "room")]
-    pub(super) fn now(&self) -> Timestamp {
-        self.pipeline.clock.now()
+    /// Returns the name of the room, or of a layer without a room.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.pipeline.name()
     }
 
-    /// Returns the state that the services of the layer share, from which the dashboard reads.
-    #[cfg(feature = "dashboard")]
-    pub(crate) const fn pipeline(&self) -> &Arc<Pipeline> {
-        &self.pipeline
+    /// Returns the current time of the layer's clock.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        self.pipeline.clock.now()
     }
 
     /// Returns the handle to the room, or `None` if the layer was configured without a room.
@@ -168,30 +166,30 @@ impl WaitingRoomHandle {
         push.iter().for_each(|streams| streams.end_all());
     }
 
-    /// Ends the event streams of all [dashboards](crate::dashboard) of this layer, and refuses
-    /// further streams with 503.
+    /// Returns the number of requests with each reason since the layer was created, in no particular
+    /// order. The names of the reasons are those of `docs/answers.md`, such as `admitted:pass`.
     ///
-    /// A server that shuts down gracefully completes its running responses first, and the stream of
-    /// an open page would delay it by up to a minute. Call this method when the shutdown begins.
-    /// Pages, previews, changes and exports are answered as before.
+    /// At most 256 reasons are counted separately, and the requests with others together as `other`.
     ///
-    /// ```no_run
-    /// # use tower_waiting_room::{WaitingRoomConfig, WaitingRoomLayer};
-    /// # async fn serve(listener: tokio::net::TcpListener) -> std::io::Result<()> {
-    /// # let config = WaitingRoomConfig::builder("shop").total_active_users(200);
-    /// # let layer = WaitingRoomLayer::new(config.build().expect("it is right"));
-    /// # let app = axum::Router::<()>::new();
-    /// let handle = layer.handle();
-    /// let stop = async move {
-    ///     // Wait for the signal here.
-    ///     handle.end_dashboard_streams();
-    /// };
-    /// axum::serve(listener, app.layer(layer)).with_graceful_shutdown(stop).await
-    /// # }
     /// ```
-    #[cfg(feature = "dashboard")]
-    pub fn end_dashboard_streams(&self) {
-        self.pipeline.dashboard_streams.end();
+    /// # use tower_waiting_room::{WaitingRoomConfig, WaitingRoomLayer};
+    /// # let config = WaitingRoomConfig::builder("shop").total_active_users(200).build()?;
+    /// # let layer = WaitingRoomLayer::new(config);
+    /// for (reason, requests) in layer.handle().verdicts() {
+    ///     println!("{requests} requests with the reason {reason}");
+    /// }
+    /// # Ok::<(), tower_waiting_room::ConfigError>(())
+    /// ```
+    #[must_use]
+    pub fn verdicts(&self) -> Vec<(String, u64)> {
+        self.pipeline.telemetry.verdicts()
+    }
+
+    /// Returns the waits of the visitors whom this node has admitted after a wait in the last minute,
+    /// oldest first, and at most the last 16 384 of them.
+    #[must_use]
+    pub fn waits(&self) -> Vec<super::VisitorWait> {
+        self.pipeline.telemetry.waits(self.now())
     }
 
     /// Returns the settings found so far that are valid but probably not intended.

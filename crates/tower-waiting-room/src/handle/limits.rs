@@ -103,6 +103,15 @@ impl LimitsHandle {
         }
     }
 
+    /// Returns the name of each limit, and the number of requests that exceeded it since it was added,
+    /// whether they were refused, marked or only counted. Unlike [`report`](Self::report), this
+    /// method is cheap enough to be called each second.
+    #[must_use]
+    pub fn over(&self) -> Vec<(String, u64)> {
+        let policies = self.set().policies.load();
+        policies.iter().map(|policy| (policy.name.to_string(), policy.subject.over())).collect()
+    }
+
     /// Returns the reason why the current contents of the rules file are not in effect, or `None`
     /// if they are in effect or if there is no rules file.
     #[cfg(feature = "files")]

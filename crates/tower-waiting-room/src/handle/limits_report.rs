@@ -56,13 +56,13 @@ pub struct LimitReport {
 impl LimitReport {
     /// Describes a limit at `now`.
     pub(super) fn of(policy: &Policy, now: Timestamp) -> Self {
-        let decisions = &policy.subject.decisions;
+        let limit = &policy.subject;
         Self {
             name: policy.name.to_string(),
-            allowed: decisions.of(Rate::Allowed),
-            refused: decisions.of(Rate::Refused),
-            marked: decisions.of(Rate::OverSoft),
-            over_in_shadow: decisions.of(Rate::OverShadow),
+            allowed: limit.decided(Rate::Allowed),
+            refused: limit.decided(Rate::Refused),
+            marked: limit.decided(Rate::OverSoft),
+            over_in_shadow: limit.decided(Rate::OverShadow),
             keys: policy.limiter.census(now),
             displaced_keys: policy.limiter.displaced(),
             is_shadow: policy.limit.over_limit == OverLimit::Shadow,

@@ -68,7 +68,7 @@ impl RoomHandle {
     /// events.
     #[must_use]
     pub fn schedule(&self) -> Schedule {
-        self.room.store.plan().map(|plan| plan.schedule().clone()).unwrap_or_default()
+        self.room.store.plan().map(|plan| plan.schedule.clone()).unwrap_or_default()
     }
 
     /// Replaces the events of the room. Events are the same if they have the same name.
@@ -97,7 +97,7 @@ impl RoomHandle {
     /// Returns what is published about the latest draw, or `None` before the first draw.
     #[must_use]
     pub fn reveal(&self) -> Option<Reveal> {
-        self.room.store.plan().and_then(|plan| plan.reveal().cloned())
+        self.room.store.plan().and_then(|plan| plan.reveal.clone())
     }
 
     /// Changes the maximum number of active visitors, and the maximum number of visitors who are
@@ -116,7 +116,7 @@ impl RoomHandle {
     ) -> Result<(), StoreError> {
         let per_minute = new_users_per_minute.into();
         self.change(move |rules| {
-            rules.with_total_active_users(total_active_users).with_new_users_per_minute(per_minute)
+            rules.total_active_users(total_active_users).new_users_per_minute(per_minute)
         })
         .await
     }
@@ -180,7 +180,7 @@ impl RoomHandle {
     }
 
     async fn set_mode(&self, mode: RoomMode) -> Result<(), StoreError> {
-        self.change(move |rules| rules.with_mode(mode)).await
+        self.change(move |rules| rules.mode(mode)).await
     }
 }
 

@@ -10,13 +10,11 @@ use std::sync::Arc;
 use waiting_room_core::time::Clock;
 
 use super::{
+    journey::Stage,
     order::{Pipeline, RoomPart},
-    stage::Stage,
 };
 #[cfg(feature = "files")]
 use crate::rules_file::FollowedFile;
-#[cfg(feature = "dashboard")]
-use crate::streams::DashboardStreams;
 use crate::{
     ambient::StageClock,
     config::{Enforcement, WaitingRoomConfig},
@@ -62,17 +60,12 @@ impl Pipeline {
         let transfer = own_path("transfer_path");
         let gates = GateStage::new(&config.gates, &clock, &telemetry)
             .expect("the gates were validated when the configuration was built");
-        let order = match (&room, gates.is_empty()) {
-            (None, true) => Stage::only_limits,
-            (None, false) => Stage::order_without_room,
-            (Some(_), _) => Stage::order,
-        };
         Self {
             room,
+            has_only_limits: is_uniform && gates.is_empty(),
             gates,
             limits,
-            is_uniform,
-            order,
+            order: Stage::order,
             callers: Callers::new(config.rates.client_ip.clone()),
             enforcement: config.enforcement,
             responder: Responder::new(
@@ -92,19 +85,12 @@ impl Pipeline {
             preflight: config.preflight,
             clock,
             telemetry,
-            #[cfg(feature = "dashboard")]
-            dashboard_streams: DashboardStreams::default(),
         }
     }
 
     /// Returns the name of the room, or of a layer without a room.
     pub(crate) fn name(&self) -> &str {
         self.telemetry.room()
-    }
-
-    /// Returns whether decisions take effect.
-    pub(crate) fn enforces(&self) -> bool {
-        self.enforcement == Enforcement::Enforce
     }
 
     /// Returns the paths that the layer answers itself, each with the field that configures it.

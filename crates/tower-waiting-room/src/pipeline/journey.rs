@@ -1,14 +1,25 @@
-//! The state of a request on its way through the stages.
+//! The state of a request on its way through the stages, the stages, and the waits on the way.
+//!
+//! There are two kinds of waits. A **question** is a wait for a store's reply, on which the
+//! answer to the request depends. A **delay** is a wait that a limit or a gate imposes: for a
+//! turn in a leaky queue, or for a permit. Shadow mode waits for questions, because it reports the
+//! decisions, and skips delays, because it must not slow requests down.
 
-use std::cell::Cell;
+use std::{
+    cell::Cell,
+    future::Future,
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
 
-use waiting_room_core::{Reason, Ticket, Timestamp, time::Clock};
+use bytes::Bytes;
+use http::Response;
+use waiting_room_core::{Reason, StoreError, Ticket, Timestamp, Verdict, time::Clock};
 
-use super::stage::Stage;
 use crate::{
     ambient::StageClock,
-    gate::Permits,
-    rate::RateReport,
+    gate::{Permits, Waited, Waiting},
+    rate::{PendingCharge, RateReport, StoreReply, Turn},
     request::Language,
     room::{BoxFuture, Opened, PassRenewal, StreamPlace, Token, TokenSource, Undelivered, Visitor},
 };
@@ -153,6 +164,117 @@ impl Journey {
             Visitor::Outside(ticket) => ticket.as_ref(),
             Visitor::Proven(Opened::Ticket(ticket)) => Some(ticket),
             Visitor::Inside(_) | Visitor::Preflight | Visitor::Proven(_) | Visitor::Unknown => None,
+        }
+    }
+}
+
+/// A stage on a request's way to the application.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Stage {
+    /// Takes a permit from each gate that covers the request.
+    Gates,
+    /// Charges the request against the rate limits.
+    Limits,
+    /// Counts the requests that reach the stage, and lets all of them continue.
+    #[cfg(test)]
+    Probe(&'static std::sync::atomic::AtomicU32),
+    /// Opens a push stream, or refuses it.
+    Push,
+    /// Accepts a pass, answers an early ticket, or asks the store.
+    Room,
+}
+
+impl Stage {
+    /// Returns the stages of a request in the order in which they run. The order depends on the
+    /// request's token.
+    ///
+    /// The order also determines when a request is charged. No request is charged more than once:
+    ///
+    /// - **A ticket: the room first.** The limits protect the application, so a waiting visitor is
+    ///   charged when the room admits it. Otherwise the check-ins of a waiting visitor would use up
+    ///   the quota of its address.
+    /// - **No token: the limits first.** With this order, a flood of newcomers is refused without a
+    ///   call to the room's store.
+    /// - **A pass: the limits first.** The room accepts a pass without asking the store, so this
+    ///   order costs nothing, and the pass of a refused request need not be renewed.
+    /// - **A preflight** skips only the room.
+    ///
+    /// The gates come last. A permit is held from the moment it is granted, so only a request that
+    /// no other stage can stop may take a permit.
+    pub(super) fn order(visitor: &Visitor) -> &'static [Self] {
+        match visitor {
+            Visitor::Preflight => &[Self::Limits, Self::Gates],
+            Visitor::Proven(Opened::Ticket(_)) => &[Self::Room, Self::Limits, Self::Gates],
+            Visitor::Proven(Opened::Pass(_)) => &[Self::Limits, Self::Room, Self::Gates],
+            Visitor::Proven(Opened::Lapsed(_))
+            | Visitor::Unknown
+            | Visitor::Inside(_)
+            | Visitor::Outside(_) => &[Self::Limits, Self::Room, Self::Gates],
+        }
+    }
+}
+
+/// A wait that interrupts a request.
+///
+/// # Cancel safety
+///
+/// Dropping a `Pending` removes the request from the queue in which it waits. A store that has been
+/// asked may or may not have made its decision.
+pub(crate) enum Pending {
+    /// A wait for the reply of the rate limit store that the nodes share.
+    Charge(Box<PendingCharge>),
+    /// A wait until the room's store has been told that the visitor leaves, and then the answer.
+    Leave(BoxFuture<Response<Bytes>>),
+    /// A wait for a permit from a gate.
+    Permit(Box<Waiting>),
+    /// A wait for the request's turn in a leaky queue.
+    Turn(Box<Turn>),
+    /// A wait for the verdict of the room's store.
+    Verdict(BoxFuture<Result<Verdict, StoreError>>),
+}
+
+/// The result of a wait that has ended.
+pub(crate) enum Resumed {
+    Charged(StoreReply),
+    Decided(Result<Verdict, StoreError>),
+    Left(Response<Bytes>),
+    Turn,
+    Waited(Waited),
+}
+
+impl Pending {
+    /// Polls the wait. At a gate, polling also reads the request's `body`, up to a bound, to detect
+    /// that the client has disconnected.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the wait is polled again after it has returned `Ready`.
+    pub(crate) fn poll<B: 'static>(&mut self, body: &mut B, cx: &mut Context<'_>) -> Poll<Resumed> {
+        Poll::Ready(match self {
+            Self::Charge(charge) => Resumed::Charged(ready!(charge.poll(cx))),
+            Self::Leave(left) => Resumed::Left(ready!(left.as_mut().poll(cx))),
+            Self::Permit(waiting) => Resumed::Waited(ready!(waiting.poll(body, cx))),
+            Self::Turn(turn) => {
+                ready!(Pin::new(&mut **turn).poll(cx));
+                Resumed::Turn
+            }
+            Self::Verdict(verdict) => Resumed::Decided(ready!(verdict.as_mut().poll(cx))),
+        })
+    }
+
+    /// Returns whether the decision for the request depends on the result of the wait. If so, even
+    /// shadow mode has to wait.
+    pub(super) const fn is_question(&self) -> bool {
+        matches!(self, Self::Charge(_) | Self::Leave(_) | Self::Verdict(_))
+    }
+
+    /// Ends a delay immediately, in shadow mode. A request that waits at a gate leaves the queue,
+    /// and this is reported. A turn in a leaky queue counts as used.
+    pub(super) fn skip(self) {
+        match self {
+            Self::Permit(waiting) => waiting.skip(),
+            Self::Turn(turn) => turn.skip(),
+            Self::Charge(_) | Self::Leave(_) | Self::Verdict(_) => {}
         }
     }
 }

@@ -26,15 +26,11 @@ use waiting_room_core::{
 };
 
 use super::{
-    journey::{Journey, Opening, RequestClock, RequestTimes},
-    pending::{Pending, Resumed},
+    journey::{Journey, Opening, Pending, RequestClock, RequestTimes, Resumed, Stage},
     reply::Reply,
-    stage::Stage,
 };
 #[cfg(feature = "files")]
 use crate::rules_file::{FollowedFile, Watch};
-#[cfg(feature = "dashboard")]
-use crate::streams::DashboardStreams;
 use crate::{
     ambient::StageClock,
     config::{DebugHeader, Enforcement, Preflight},
@@ -59,10 +55,9 @@ pub(crate) struct Pipeline {
     pub(crate) room: Option<Arc<dyn RoomPart>>,
     /// The gates, if any are configured, in the order in which requests pass them.
     pub(crate) gates: GateStage,
-    /// Whether all requests pass the same stages, and no response states its reason.
-    pub(super) is_uniform: bool,
-    /// The function that selects the stages of a request, out of those that the layer has. A test
-    /// replaces it to add stages.
+    /// Whether only the limits decide about requests, and no response states its reason.
+    pub(crate) has_only_limits: bool,
+    /// The function that selects the stages of a request. A test replaces it to add stages.
     pub(super) order: fn(&Visitor) -> &'static [Stage],
     /// The rules file with rate limits, and the watch that updates the limits whenever the file
     /// changes, until the pipeline is dropped.
@@ -84,9 +79,6 @@ pub(crate) struct Pipeline {
     /// Whether every response states its reason in a header.
     pub(super) debug_header: DebugHeader,
     pub(crate) telemetry: Telemetry,
-    /// The event streams of all dashboards of the layer, for the operator's handle.
-    #[cfg(feature = "dashboard")]
-    pub(crate) dashboard_streams: DashboardStreams,
 }
 
 /// The reason why a request does not continue with its next stage.
@@ -188,12 +180,6 @@ impl Pipeline {
         RequestHead::new(request, &self.callers.client_ip, Some(findings))
     }
 
-    /// Returns whether only the limits decide about requests.
-    #[inline]
-    pub(crate) fn has_only_limits(&self) -> bool {
-        self.is_uniform && matches!((self.order)(&Visitor::Unknown), [Stage::Limits])
-    }
-
     /// Continues the journey of a request that was [charged](Self::charge) before it had one.
     pub(crate) fn go_on_rated(&self, journey: &mut Journey, rated: Rated) -> ControlFlow<Stop> {
         let flow = match self.rated(journey, rated) {
@@ -203,10 +189,22 @@ impl Pipeline {
         self.counted(journey, flow)
     }
 
-    /// Begins the journey of a request: checks the bypass rules, recognizes a preflight, and then
-    /// opens the token. This method also selects the stages of the request. A bypassed request has
-    /// no stages.
-    pub(crate) fn begin(&self, head: &RequestHead<'_>, journey: &mut Journey) {
+    /// Begins the journey of a request, and runs its stages until one of them stops the request or
+    /// makes it wait.
+    pub(crate) fn set_off(
+        &self,
+        head: &RequestHead<'_>,
+        journey: &mut Journey,
+    ) -> ControlFlow<Stop> {
+        self.begin(head, journey);
+        let flow = self.run(head, journey);
+        self.counted(journey, flow)
+    }
+
+    /// Checks the bypass rules, recognizes a preflight, and then opens the token. This method also
+    /// selects the stages of the request. A bypassed request has no stages.
+    #[inline]
+    fn begin(&self, head: &RequestHead<'_>, journey: &mut Journey) {
         // A bypass rule for a network covers no request whose client address is unknown. If this
         // were not reported, the rule would silently have no effect.
         if self.bypass.iter().any(Bypass::needs_address) && head.client_ip().is_none() {
@@ -219,14 +217,14 @@ impl Pipeline {
         // Any client can send a request that looks like a preflight. By default, a preflight
         // therefore skips only the room, and the limits and gates apply.
         let preflight = head.is_preflight().then_some(self.preflight);
-        if preflight == Some(Preflight::Bypass) {
+        if matches!(preflight, Some(Preflight::Bypass)) {
             journey.admitted = Reason::Bypass("preflight".into());
             return;
         }
         if let Some(room) = &self.room {
             // Browsers send preflights without cookies, so a preflight has no token, and its
             // visitor would be mistaken for a newcomer.
-            if preflight == Some(Preflight::SkipRoom) {
+            if matches!(preflight, Some(Preflight::SkipRoom)) {
                 journey.admitted = Reason::Bypass("preflight".into());
                 journey.visitor = Visitor::Preflight;
             } else {
@@ -241,6 +239,11 @@ impl Pipeline {
         journey.ahead = (self.order)(&journey.visitor);
     }
 
+    /// Returns whether decisions take effect.
+    pub(crate) fn enforces(&self) -> bool {
+        matches!(self.enforcement, Enforcement::Enforce)
+    }
+
     /// Returns the longest time that the application waits for a frame of the request's body.
     /// Returns `None` if there is no bound, and in shadow mode, which must not affect requests.
     pub(crate) fn body_read_timeout(&self, journey: &Journey) -> Option<Duration> {
@@ -250,16 +253,6 @@ impl Pipeline {
             }
             Enforcement::Enforce | Enforcement::Shadow => None,
         }
-    }
-
-    /// Runs the stages of a request until one of them stops the request or makes it wait.
-    pub(crate) fn advance(
-        &self,
-        head: &RequestHead<'_>,
-        journey: &mut Journey,
-    ) -> ControlFlow<Stop> {
-        let flow = self.run(head, journey);
-        self.counted(journey, flow)
     }
 
     /// Stops a request whose path or host belongs to this room or to another one, depending on the
@@ -311,17 +304,19 @@ impl Pipeline {
 
     /// Runs the remaining stages, and breaks with the first stop that takes effect. This is the
     /// only loop over the stages.
+    #[inline]
     fn run(&self, head: &RequestHead<'_>, journey: &mut Journey) -> ControlFlow<Stop> {
         while let [stage, ahead @ ..] = journey.ahead {
             // The stage is removed before it runs. A request that waits in a stage therefore
             // continues with the next stage, and no stage handles a request twice.
             journey.ahead = ahead;
             let flow = match stage {
+                Stage::Gates if self.gates.is_empty() => continue,
                 Stage::Gates => self.enter_gates(head, journey),
-                Stage::Limits => {
-                    let rated = self.charge(head, known(&journey.visitor), &journey.clock);
-                    self.rated(journey, rated)
-                }
+                Stage::Limits => match self.charge(head, known(&journey.visitor), &journey.clock) {
+                    Rated::Free => continue,
+                    rated => self.rated(journey, rated),
+                },
                 #[cfg(test)]
                 Stage::Probe(passed) => {
                     passed.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -348,7 +343,7 @@ impl Pipeline {
     /// continues whatever the decision is. The first decision against the request is recorded as
     /// its reason.
     pub(super) fn in_effect(&self, journey: &mut Journey, stop: Stop) -> ControlFlow<Stop> {
-        let is_shadow = self.enforcement == Enforcement::Shadow;
+        let is_shadow = !self.enforces();
         match stop {
             // The answer "admit" to a poll of the waiting page is not a decision against the
             // request. The script of the page needs this answer even in shadow mode.
@@ -436,9 +431,6 @@ impl Pipeline {
     /// stage.
     #[inline(never)]
     fn enter_gates(&self, head: &RequestHead<'_>, journey: &mut Journey) -> ControlFlow<Stop> {
-        if self.gates.is_empty() {
-            return Continue(());
-        }
         // `arrived` is earlier than `now` if the room or the limits had to ask a store. The client
         // has been waiting since `arrived`.
         let caller = self.callers.of(*head, known(&journey.visitor));

@@ -13,9 +13,8 @@
 //! No store is asked about a transfer: the ticket of a link is due when the original is.
 
 use super::{
-    journey::Journey,
+    journey::{Journey, Pending},
     order::{Pipeline, Stop},
-    pending::Pending,
     reply::Reply,
 };
 use crate::{
@@ -25,6 +24,7 @@ use crate::{
 
 impl Pipeline {
     /// Answers a request to one of the paths, or returns `None` for any other request.
+    #[inline]
     pub(super) fn posted(
         &self,
         room: &RoomStage,

@@ -36,9 +36,8 @@ use waiting_room_core::{
 };
 
 use super::{
-    journey::{Journey, Opening},
+    journey::{Journey, Opening, Pending},
     order::{Pipeline, Stop},
-    pending::Pending,
     reply::{EVENT_STREAM, Reply},
 };
 use crate::{
@@ -76,7 +75,7 @@ impl Pipeline {
                 return stop(Reply::no_stream(invalid, StatusCode::FORBIDDEN, None));
             }
         };
-        if rules.mode() == RoomMode::Suspended {
+        if rules.mode == RoomMode::Suspended {
             return stop(Reply::nothing_to_push(Reason::Bypass("suspended".into())));
         }
         if let Err(pause) = room.pace.charge(&ticket, &self.callers.of(*head, None), now) {
@@ -151,7 +150,7 @@ impl Pipeline {
 /// The order decides only which streams look first. If the room orders its visitors in another way,
 /// visitors learn of their turn when the store asks them to check in.
 pub(super) fn order(rules: &RoomRules, ticket: &Ticket, now: Timestamp) -> u64 {
-    match rules.queueing_method() {
+    match rules.queueing_method {
         // The room draws the lots of each minute in the same way.
         QueueingMethod::Random => ticket.id.draw(now.as_secs() / 60),
         // Places in a draw are smaller than any time of arrival, so entrants come first.

@@ -147,8 +147,8 @@ impl Reply {
     pub(super) fn room_unavailable(rules: &RoomRules) -> Self {
         // A pass is renewed after an eighth of a session, so half a session is four times
         // `renew_after`.
-        let half_a_session = rules.renew_after() * 4;
-        let longest = half_a_session.min(rules.refresh_interval());
+        let half_a_session = rules.timing().renew_after() * 4;
+        let longest = half_a_session.min(rules.refresh_interval);
         let retry_after = Some(UNAVAILABLE_RETRY.min(longest));
         let reason = Reason::StoreUnavailable;
         Self { outcome: Outcome::Wait, reason, retry_after, by: By::Room }

@@ -63,7 +63,8 @@ impl Pipeline {
     pub(crate) fn is_apart_from_room(&self, journey: &Journey) -> bool {
         let is_inside = matches!(journey.visitor, Visitor::Inside(_));
         let has_token = journey.token.is_some() || journey.renewal.is_some();
-        let is_explained = self.debug_header == DebugHeader::On || !is_common(journey.reason());
+        let is_explained =
+            matches!(self.debug_header, DebugHeader::On) || !is_common(journey.reason());
         !(is_inside || has_token || is_explained) && journey.undelivered.is_none()
     }
 
@@ -252,7 +253,7 @@ impl Pipeline {
     /// header. The two most common reasons (admission by a valid pass, and admission by the limits
     /// alone) are not stored in the extensions, so most responses need no extension map.
     fn explain<B>(&self, response: &mut Response<B>, reason: &Reason) {
-        if self.debug_header == DebugHeader::On
+        if matches!(self.debug_header, DebugHeader::On)
             && let Ok(value) = HeaderValue::try_from(reason.to_string())
         {
             response.headers_mut().insert(REASON_HEADER, value);

@@ -12,9 +12,8 @@ use waiting_room_core::{
 };
 
 use super::{
-    journey::{Journey, Opening},
+    journey::{Journey, Opening, Pending},
     order::{Pipeline, PushBody, RoomPart, Stop},
-    pending::Pending,
     reply::Reply,
     stream::EventStream,
 };
@@ -115,6 +114,7 @@ impl RoomPart for RoomStage {
 
 impl Pipeline {
     /// The room stage: accepts a valid pass, answers an early ticket, or asks the store.
+    #[inline]
     fn enter_room(
         &self,
         room: &RoomStage,
@@ -125,7 +125,7 @@ impl Pipeline {
         let rules = room.rules();
         // Only the room is suspended. The limits and gates stay in effect, because they protect the
         // service from individual clients even without a room.
-        if rules.mode() == RoomMode::Suspended {
+        if rules.mode == RoomMode::Suspended {
             return Self::pass_by(journey, "suspended");
         }
         if let Some(stop) = self.posted(room, head, journey) {

@@ -186,7 +186,7 @@ impl EventStream {
     fn ask(&mut self, now: Instant) {
         let room = &self.room;
         self.asked_at = now;
-        if room.rules().mode() == RoomMode::Suspended {
+        if room.rules().mode == RoomMode::Suspended {
             // The visitor's next request is let through, whatever the store says.
             let ticket = self.ticket;
             let reason = Reason::QueuedTurn;
@@ -261,7 +261,7 @@ impl EventStream {
         let plan = room.plan()?;
         let Phase::Prequeue { event, .. } = plan.phase_at(now) else { return None };
         let spread = Duration::from_millis(low(self.ticket.id.draw(now.as_nanos()), 450).into());
-        Some(event.start().since(now) + Self::AFTER_START + spread)
+        Some(event.start.since(now) + Self::AFTER_START + spread)
     }
 
     /// The time from the start of an event to the first look of a stream.

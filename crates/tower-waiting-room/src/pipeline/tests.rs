@@ -20,7 +20,7 @@ use waiting_room_core::{
     time::ManualClock,
 };
 
-use super::{Pipeline, stage::Stage};
+use super::{Pipeline, journey::Stage};
 use crate::{
     config::{Enforcement, WaitingRoomConfig, WaitingRoomConfigBuilder},
     gate::Concurrency,

@@ -141,16 +141,16 @@ impl Pipeline {
     /// timestamp in the future is not reissued either, because the store would then have to trust
     /// its order of arrival.
     ///
-    /// [`may_reissue`]: waiting_room_core::RoomRules::may_reissue
+    /// [`may_reissue`]: waiting_room_core::room::Timing::may_reissue
     fn keep_order(&self, room: &RoomStage, journey: &mut Journey) {
         let Visitor::Proven(Opened::Ticket(shown)) = &journey.visitor else { return };
         // The ticket is checked as of the request's arrival, so that the time spent waiting for the
         // store does not count against the visitor.
         let rules = room.rules();
         let RequestTimes { arrived, now } = journey.times(&self.clock);
-        if rules.has_lapsed(shown, arrived) {
+        if rules.timing().has_lapsed(shown, arrived) {
             journey.visitor = Visitor::Outside(None);
-        } else if rules.may_reissue(shown, arrived) && !shown.is_ahead() {
+        } else if rules.timing().may_reissue(shown, arrived) && !shown.is_ahead() {
             let ticket = shown.reissued(now);
             journey.token = Some(room.ticket_token(&ticket));
             journey.visitor = Visitor::Outside(Some(ticket));

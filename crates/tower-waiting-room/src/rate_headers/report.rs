@@ -2,12 +2,12 @@
 //!
 //! [`Report`] combines the constant strings of the policies that apply with the numbers in their
 //! decisions. This code runs for every response, so it avoids formatting. Small numbers are static
-//! strings, and other values are joined in one allocation.
+//! strings, large numbers are kept by each thread, and other values are joined in one allocation.
 //!
 //! Durations and Unix times are rounded up, so that a client that obeys them never comes back too
 //! early.
 
-use std::{cmp::Reverse, time::Duration};
+use std::{cell::RefCell, cmp::Reverse, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode};
@@ -260,12 +260,35 @@ pub(crate) fn value(number: u64) -> HeaderValue {
     if let Some(numeral) = small {
         return HeaderValue::from_static(numeral);
     }
-    // `from_str` allocates as many bytes as there are digits. The integer conversion of the `http`
-    // crate would reserve room for the longest possible integer.
     let number = bounded(number);
-    HeaderValue::from_str(itoa::Buffer::new().format(number))
-        .unwrap_or_else(|_| HeaderValue::from(number))
+    // The lowest bits select the place, so consecutive seconds have different places.
+    let [low, ..] = number.to_le_bytes();
+    RECENT.with_borrow_mut(|recent| {
+        let [length, timestamp] = &mut recent[usize::from(low) % RECENT_LEN];
+        let kept = if number < FIRST_TIMESTAMP { length } else { timestamp };
+        if kept.0 != number {
+            // `from_str` allocates as many bytes as there are digits. The integer conversion of the
+            // `http` crate would reserve room for the longest possible integer.
+            let digits = HeaderValue::from_str(itoa::Buffer::new().format(number));
+            *kept = (number, digits.unwrap_or_else(|_| HeaderValue::from(number)));
+        }
+        kept.1.clone()
+    })
 }
+
+thread_local! {
+    /// The large numbers that this thread has written last: the ends of windows, which are the same
+    /// for many responses, and the lengths of bodies. The number 0 marks an unused place.
+    static RECENT: RefCell<[[(u64, HeaderValue); 2]; RECENT_LEN]> = const {
+        RefCell::new([const { [const { (0, HeaderValue::from_static("0")) }; 2] }; RECENT_LEN])
+    };
+}
+
+/// The number of places for timestamps, and for other numbers.
+const RECENT_LEN: usize = 32;
+
+/// The least number that is taken for a timestamp: a second of the year 2001.
+const FIRST_TIMESTAMP: u64 = 1_000_000_000;
 
 /// Caps a number at the largest integer that a structured field can contain (RFC 9651 section
 /// 3.3.1).
@@ -337,6 +360,13 @@ mod tests {
             assert_eq!(value(number), number.to_string());
         }
         assert_eq!(value(u64::MAX), "999999999999999");
+    }
+
+    #[test]
+    fn a_timestamp_and_the_length_of_a_body_are_not_written_again() {
+        let numbers = [10_240, 1_700_000_000];
+        let addresses = || numbers.map(|number| value(number).as_bytes().as_ptr());
+        assert_eq!(addresses(), addresses());
     }
 
     #[test]

@@ -260,13 +260,20 @@ impl<'a> AcceptHeader<'a> {
 /// `page` is true, HTML.
 ///
 /// If the `Accept` header is missing or cannot be parsed, the form is JSON. If the header excludes
-/// every form, the form is a problem document.
+/// every form, the form is a problem document. A header that begins as that of a browser does prefers
+/// HTML, whatever follows: no range can have a higher weight.
 #[inline]
 fn negotiate(headers: &HeaderMap, asked: AcceptHeader<'_>, page: bool) -> ClientKind {
     // Most programs send no `Accept` header or one of these two values, so a flood of refusals
     // mostly takes this branch.
     if let AcceptHeader::Nothing | AcceptHeader::Line(b"*/*" | b"application/json") = asked {
         return ClientKind::Json;
+    }
+    if let AcceptHeader::Line(line) = asked
+        && page
+        && line.starts_with(BROWSER)
+    {
+        return ClientKind::Navigation;
     }
     let preference = match asked {
         AcceptHeader::Line(line) => Preference::of(cut(line, MAX_ACCEPT_LEN)),
@@ -322,6 +329,9 @@ fn cut(list: &[u8], limit: usize) -> &[u8] {
     let end = list[..limit].iter().rposition(|byte| *byte == b',');
     &list[..end.unwrap_or(0)]
 }
+
+/// The beginning of the `Accept` header of every browser that navigates.
+const BROWSER: &[u8] = b"text/html,application/xhtml+xml,";
 
 const HX_REQUEST: HeaderName = HeaderName::from_static("hx-request");
 const SEC_FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");

@@ -23,7 +23,7 @@ use http::{HeaderName, HeaderValue, header};
 use serde::Deserialize;
 use waiting_room_core::{ConfigError, error::ConfigErrorKind, rate::KeyHash};
 
-use super::{caller::Caller, head::RequestHead};
+use super::head::{Caller, RequestHead};
 
 /// The part of a request that identifies a client to a limit.
 ///

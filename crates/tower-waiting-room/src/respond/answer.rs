@@ -197,13 +197,13 @@ impl Answer {
 
     /// Adds the facts from the rules of the room.
     pub(crate) fn add_rules(&mut self, rules: &RoomRules) {
-        self.place_retention = rules.place_retention();
-        self.refresh_interval = rules.refresh_interval();
-        self.method = rules.queueing_method();
+        self.place_retention = rules.place_retention;
+        self.refresh_interval = rules.refresh_interval;
+        self.method = rules.queueing_method;
         // A prequeue admits no visitors either, but ends at a known time.
         let is_prequeue = self.reason != Reason::QueueAll
             && self.event.as_ref().is_some_and(|event| event.is_prequeue);
-        self.is_queue_all = rules.mode() == RoomMode::QueueAll && !is_prequeue;
+        self.is_queue_all = rules.mode == RoomMode::QueueAll && !is_prequeue;
         // An earlier ticket contains a wait that is no longer valid. `add_ticket` makes the same
         // check, so `add_rules` and `add_ticket` can be called in any order.
         self.wait = self.wait.filter(|_| !self.is_queue_all);

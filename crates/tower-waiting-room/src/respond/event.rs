@@ -71,18 +71,18 @@ impl EventFacts {
             Phase::Prequeue { event, .. } => (event, true),
             Phase::Before { .. } | Phase::Over => return None,
         };
-        let commitment = event.shuffle_at_start();
+        let commitment = event.shuffle_at_start;
         let is_of = |draw| commitment.is_some_and(|commitment| draw == commitment.tag());
         let entrant =
             ticket.and_then(|ticket| ticket.entrant).filter(|entrant| is_of(entrant.draw));
         let (entrants, seed) = revealed(plan, event).unzip();
         Some(Box::new(Self {
-            name: event.name().to_owned(),
+            name: event.name.clone(),
             is_prequeue,
-            starts_at: event.start(),
-            ends_at: event.end(),
-            starts_in: event.start().since(now),
-            ends_in: event.end().since(now),
+            starts_at: event.start,
+            ends_at: event.end,
+            starts_in: event.start.since(now),
+            ends_in: event.end.since(now),
             is_shuffled: commitment.is_some(),
             commitment: commitment.map(|commitment| commitment.to_string()),
             number: entrant.map(|entrant| entrant.number),
@@ -96,8 +96,8 @@ impl EventFacts {
 /// Returns the number of entrants and the seed, if the draw of this event has taken place.
 #[cfg(feature = "room")]
 fn revealed(plan: &RoomPlan, event: &Event) -> Option<(u32, String)> {
-    let reveal = plan.reveal().filter(|reveal| reveal.event() == event.name())?;
-    let is_same = event.shuffle_at_start() == Some(reveal.commitment());
+    let reveal = plan.reveal.as_ref().filter(|reveal| reveal.event() == event.name)?;
+    let is_same = event.shuffle_at_start == Some(reveal.commitment());
     is_same.then(|| (reveal.entrants(), reveal.seed()))
 }
 

@@ -74,7 +74,7 @@ pub(super) fn alone() -> Answer {
 
 /// The answer to a newcomer of a line whose order is drawn by lot, with about 12 visitors in it.
 pub(super) fn shuffled() -> Answer {
-    newcomer().with_rules(&rules().with_queueing_method(QueueingMethod::Random))
+    newcomer().with_rules(&rules().queueing_method(QueueingMethod::Random))
 }
 
 /// The answer to a visitor in a line whose order is drawn by lot: the visitor has a place, but no
@@ -82,14 +82,13 @@ pub(super) fn shuffled() -> Answer {
 pub(super) fn lottery() -> Answer {
     let mut ticket = ticket();
     ticket.shown_position = None;
-    placed().with_rules(&rules().with_queueing_method(QueueingMethod::Random)).with_ticket(&ticket)
+    placed().with_rules(&rules().queueing_method(QueueingMethod::Random)).with_ticket(&ticket)
 }
 
 /// The answer to a visitor in the line while the operator has stopped admissions: it contains a
 /// place, but no expected wait.
 pub(super) fn paused() -> Answer {
-    Answer { reason: Reason::QueueAll, ..placed() }
-        .with_rules(&rules().with_mode(RoomMode::QueueAll))
+    Answer { reason: Reason::QueueAll, ..placed() }.with_rules(&rules().mode(RoomMode::QueueAll))
 }
 
 /// The answer to a visitor that has number 42 in the draw of an event that starts in ten minutes.
@@ -111,7 +110,7 @@ pub(super) fn prequeue() -> Answer {
         seed: None,
     };
     Answer { event: Some(Box::new(event)), ..answer(Outcome::Wait, Reason::Prequeue) }
-        .with_rules(&rules().with_mode(RoomMode::QueueAll))
+        .with_rules(&rules().mode(RoomMode::QueueAll))
         .with_ticket(&ticket)
 }
 

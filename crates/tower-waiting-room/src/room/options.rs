@@ -89,7 +89,7 @@ impl RoomOptions {
             let expected = "keys as well: with a random key, no other node knows the same person";
             return contradicts("identity", "a closure", expected);
         }
-        if self.keys.is_none() && !rules.recovery_pause().is_zero() {
+        if self.keys.is_none() && !rules.timing().recovery_pause().is_zero() {
             let expected = "keys as well: with a random key, no earlier pass is valid";
             return contradicts("recovery", "pause", expected);
         }
@@ -100,7 +100,7 @@ impl RoomOptions {
             }
             push.validate(rules)?;
         }
-        self.cookie.validate(rules.name())?;
+        self.cookie.validate(&rules.name)?;
         self.keys.as_ref().map_or(Ok(()), KeyRing::validate)
     }
 
@@ -120,14 +120,14 @@ impl RoomOptions {
         // Only a room needs a key. A random key works, but the tokens that it seals cannot be
         // opened by other nodes or after a restart.
         let keys = self.keys.unwrap_or_else(|| {
-            let room = rules.name();
+            let room = &rules.name;
             tracing::warn!(
                 room,
                 "no key is configured: passes and tickets become invalid at a restart"
             );
             KeyRing::new(TokenKey::random())
         });
-        let transport = Transport::new(&self.cookie, rules.name())
+        let transport = Transport::new(&self.cookie, &rules.name)
             .expect("the cookie was validated when the config was built");
         let push = self.push.map(|push| Arc::new(Streams::new(push, telemetry.clone())));
         let shared = self.store.unwrap_or_else(|| {

@@ -158,7 +158,7 @@ fn validate_grace(grace: Duration, rules: &RoomRules) -> Result<(), ConfigError>
     let is = |kind, expected: String| {
         Err(ConfigError::new(kind, "grace", format!("{grace:?}"), expected))
     };
-    if rules.session_renewal() == SessionRenewal::Fixed {
+    if rules.session_renewal == SessionRenewal::Fixed {
         let expected = "session_renewal to be sliding: sessions of a fixed length are not \
                         continued";
         return Err(contradicts("grace", &format!("{grace:?}"), expected));
@@ -166,13 +166,14 @@ fn validate_grace(grace: Duration, rules: &RoomRules) -> Result<(), ConfigError>
     if grace < Duration::from_secs(1) {
         return is(ConfigErrorKind::TooSmall, "at least 1s".to_owned());
     }
-    if grace > rules.session_duration() {
-        let longest = rules.session_duration();
+    if grace > rules.session_duration {
+        let longest = rules.session_duration;
         return is(ConfigErrorKind::TooLarge, format!("at most session_duration, {longest:?}"));
     }
-    let longest = rules.tickets_void_after().saturating_sub(rules.pass_lifetime());
+    let longest =
+        rules.timing().tickets_void_after().saturating_sub(rules.timing().pass_lifetime());
     if grace > longest {
-        let retention = rules.place_retention();
+        let retention = rules.place_retention;
         let expected = format!(
             "at most {longest:?}: 9/8 of session_duration and the grace must not exceed three times \
              place_retention, {retention:?}"

@@ -103,7 +103,7 @@ impl Push {
 
     /// Returns the longest time for which a stream is open while these rules are in force.
     pub(crate) fn longest(&self, rules: &RoomRules) -> Duration {
-        self.lifetime.unwrap_or(Self::LIFETIME).min(rules.place_retention() / 2)
+        self.lifetime.unwrap_or(Self::LIFETIME).min(rules.place_retention / 2)
     }
 
     /// Checks the options.
@@ -114,7 +114,7 @@ impl Push {
     pub(crate) fn validate(&self, rules: &RoomRules) -> Result<(), ConfigError> {
         check_path("push.path", &self.path)?;
         let [shortest, longest] = Self::HEARTBEATS;
-        let half = rules.place_retention() / 2;
+        let half = rules.place_retention / 2;
         let lifetime = self.lifetime.unwrap_or(Self::SHORTEST_LIFETIME.min(half));
         within("push.max_streams", self.max_streams, 1, Self::MAX_STREAMS)?;
         let per_network = self.max_streams_per_network;
@@ -197,7 +197,7 @@ mod tests {
     fn a_stream_never_outlives_half_of_the_place_retention() {
         let rules = RoomRules::new("shop", 1);
         assert_eq!(Push::at("/e").longest(&rules), Duration::from_secs(120));
-        let rules = rules.with_place_retention(Duration::from_secs(60));
+        let rules = rules.place_retention(Duration::from_secs(60));
         assert_eq!(Push::at("/e").longest(&rules), Duration::from_secs(30));
         assert!(Push::at("/e").validate(&rules).is_ok());
     }

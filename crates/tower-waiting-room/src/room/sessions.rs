@@ -1,4 +1,5 @@
-//! A node's memory of sessions: the facts that are not in the sessions' passes.
+//! A node's memory of sessions: the facts that are not in the sessions' passes. [`Visit`] is the
+//! application's handle to one session.
 //!
 //! A valid pass is accepted without a call to the store. Two kinds of facts are not in the pass
 //! itself, so the node remembers them:
@@ -31,6 +32,7 @@
 //! Therefore, no method sweeps the map or drops a [`Renewing`] while holding an entry.
 
 use std::{
+    fmt,
     hash::{BuildHasherDefault, Hasher},
     sync::{
         Arc,
@@ -39,7 +41,7 @@ use std::{
 };
 
 use dashmap::{DashMap, Entry};
-use waiting_room_core::{Pass, Timestamp, VisitorId, time::Clock};
+use waiting_room_core::{Pass, Reason, Timestamp, VisitorId, time::Clock};
 
 use super::ends::Ends;
 use crate::{ambient::StageClock, telemetry::Telemetry};
@@ -266,6 +268,104 @@ impl Drop for Renewing {
     }
 }
 
+/// The visit to which a request belongs, found in the extensions of an admitted request.
+///
+/// With the `axum` feature, a handler takes the visit as an argument:
+///
+/// ```
+/// # #[cfg(feature = "axum")] {
+/// use axum::{Router, routing::post};
+/// use tower_waiting_room::{WaitingRoomConfig, WaitingRoomLayer, room::Visit};
+///
+/// async fn buy(visit: Option<Visit>) -> &'static str {
+///     if let Some(visit) = visit {
+///         visit.end();
+///     }
+///     "Thank you."
+/// }
+///
+/// let config = WaitingRoomConfig::builder("shop").total_active_users(200).build()?;
+/// let app: Router = Router::new().route("/buy", post(buy)).layer(WaitingRoomLayer::new(config));
+/// # let _ = app;
+/// # }
+/// # Ok::<(), tower_waiting_room::ConfigError>(())
+/// ```
+///
+/// A request has no visit if it bypasses the room, or if it is forwarded without a pass, as while the
+/// room is suspended. A handler that takes a `Visit` in place of an `Option` rejects such requests
+/// with status 403.
+///
+/// Behind any other server, the visit is in the extensions:
+///
+/// ```
+/// use tower_waiting_room::room::Visit;
+///
+/// async fn checkout(request: http::Request<String>) -> http::Response<String> {
+///     if let Some(visit) = request.extensions().get::<Visit>() {
+///         visit.end();
+///     }
+///     http::Response::new("Thank you.".to_owned())
+/// }
+/// # let _ = checkout;
+/// ```
+#[derive(Clone)]
+pub struct Visit {
+    pass: Pass,
+    reason: Reason,
+    sessions: Arc<Sessions>,
+}
+
+impl Visit {
+    /// Creates the handle for a request that was admitted with `pass` for `reason`.
+    pub(crate) const fn new(pass: Pass, reason: Reason, sessions: Arc<Sessions>) -> Self {
+        Self { pass, reason, sessions }
+    }
+
+    /// Returns whether this is a visit to the room that these sessions belong to.
+    pub(crate) fn is_of(&self, sessions: &Arc<Sessions>) -> bool {
+        Arc::ptr_eq(&self.sessions, sessions)
+    }
+
+    /// Ends the session, for example after a checkout. The slot is free by the time the client
+    /// receives the response. The response also makes the client discard its token.
+    ///
+    /// The pass becomes invalid on this node at once. If `end` is called after the head of the
+    /// response has been sent, or if the client has disconnected, the client keeps its token, and
+    /// the slot is freed when this node next asks the store about visitors without a pass. Each such
+    /// request frees up to eight slots.
+    pub fn end(&self) {
+        self.sessions.end_by_application(&self.pass);
+        self.sessions.ends.owe(self.pass.id);
+    }
+
+    /// Returns the time at which the visitor was admitted.
+    #[must_use]
+    pub const fn accepted_at(&self) -> Timestamp {
+        self.pass.accepted_at
+    }
+
+    /// Returns the time at which the pass expires, unless a later request renews it.
+    #[must_use]
+    pub const fn expires_at(&self) -> Timestamp {
+        self.pass.expires_at
+    }
+
+    /// Returns the reason why this request was admitted.
+    #[must_use]
+    pub const fn reason(&self) -> &Reason {
+        &self.reason
+    }
+}
+
+impl fmt::Debug for Visit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Visit")
+            .field("pass", &self.pass)
+            .field("reason", &self.reason)
+            .finish_non_exhaustive()
+    }
+}
+
 /// A hasher that uses the bits of an id unchanged. No client can choose colliding ids, because ids
 /// are drawn at random and reach the map only from tokens that this service has sealed.
 #[derive(Clone, Copy, Debug, Default)]
@@ -291,73 +391,4 @@ impl Hasher for IdHasher {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::*;
-
-    const NOW: Timestamp = Timestamp::from_secs(1_000);
-
-    fn pass(who: u128, issued: Timestamp) -> Pass {
-        Pass::new(VisitorId::new(who), 0, NOW, issued, issued + Duration::from_secs(90))
-    }
-
-    fn sessions() -> Arc<Sessions> {
-        let clock = StageClock::new(|| NOW);
-        Arc::new(Sessions::new(clock, Telemetry::new("shop".into())))
-    }
-
-    fn is_due(pass: &Pass) -> bool {
-        pass.last_check_in == NOW
-    }
-
-    #[test]
-    fn one_of_many_stale_requests_renews_for_all() {
-        let sessions = sessions();
-        let old = pass(1, NOW);
-        let Stale::Renew(renewing) = sessions.stale(&old, NOW, is_due) else { panic!("first") };
-        assert!(matches!(sessions.stale(&old, NOW, is_due), Stale::GoOn));
-        let new = pass(1, NOW + Duration::from_secs(10));
-        renewing.renewed(new);
-        assert!(matches!(sessions.stale(&old, NOW, is_due), Stale::Take(taken) if taken == new));
-    }
-
-    #[test]
-    fn a_renewal_that_was_dropped_is_tried_again() {
-        let sessions = sessions();
-        drop(sessions.stale(&pass(1, NOW), NOW, is_due));
-        assert!(matches!(sessions.stale(&pass(1, NOW), NOW, is_due), Stale::Renew(_)));
-    }
-
-    #[test]
-    fn a_session_that_ends_during_its_renewal_stays_ended() {
-        let sessions = sessions();
-        let old = pass(1, NOW);
-        let Stale::Renew(renewing) = sessions.stale(&old, NOW, is_due) else { panic!("first") };
-        sessions.end(&old);
-        renewing.renewed(pass(1, NOW + Duration::from_secs(10)));
-        assert!(sessions.is_ended(&old));
-    }
-
-    #[test]
-    fn a_later_session_of_the_same_visitor_is_not_ended() {
-        let sessions = sessions();
-        let old = pass(1, NOW);
-        sessions.end(&old);
-        let mut later = old;
-        later.accepted_at = NOW + Duration::from_secs(1);
-        assert!(sessions.is_ended(&old) && !sessions.is_ended(&later));
-    }
-
-    #[test]
-    fn expired_entries_are_forgotten() {
-        let sessions = sessions();
-        for who in 0..10_000 {
-            let old = pass(who, NOW + Duration::from_secs(u64::try_from(who).unwrap()));
-            if let Stale::Renew(renewing) = sessions.stale(&old, old.last_check_in, |_| true) {
-                renewing.renewed(old);
-            }
-        }
-        assert!(sessions.known.len() <= 2 * Sessions::SWEEP_AFTER, "{}", sessions.known.len());
-    }
-}
+mod tests;

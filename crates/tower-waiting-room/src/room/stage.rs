@@ -40,10 +40,9 @@ use super::{
     people::People,
     post_path::PostPath,
     renewal::PassRenewal,
-    sessions::{Sessions, Stale},
+    sessions::{Sessions, Stale, Visit},
     store::{Operated, RoomStore, SharedRoom},
     streams::Streams,
-    visit::Visit,
     visitor::{Token, Visitor},
 };
 use crate::{
@@ -101,7 +100,7 @@ impl RoomStage {
         let SharedRoom { store, on_failure } = shared;
         let pace = CheckInPace::new().expect("the quotas are constants that a limiter accepts");
         Self {
-            tokens: Tokens::new(keys, store.rules().name()),
+            tokens: Tokens::new(keys, &store.rules().name),
             identities: Identities::new(keys),
             transport,
             sessions: Arc::new(Sessions::new(clock.clone(), telemetry.clone())),
@@ -145,6 +144,7 @@ impl RoomStage {
     /// the next token: in a cookie or in a header, depending on how the client sent this one.
     ///
     /// The token of another person counts as none (see `identity.rs`).
+    #[inline]
     pub(crate) fn identify(
         &self,
         head: &RequestHead<'_>,
@@ -186,6 +186,7 @@ impl RoomStage {
     /// the store hears of the request. During an outage, the local room of the node counts the pass.
     ///
     /// The pass was valid when the request arrived, and may have expired while the request waited.
+    #[inline]
     pub(crate) fn accepts(&self, pass: &Verified<Pass>, rules: &RoomRules, now: Timestamp) -> bool {
         let is_here = !self.is_from_elsewhere(pass) && !self.sessions.is_ended(pass);
         if !is_here || pass.expires_at <= now {
@@ -194,7 +195,7 @@ impl RoomStage {
         if self.outage.is_on() {
             self.outage.saw(pass, now);
         }
-        !rules.may_lapse_first(pass, now, Self::UNDER_WAY)
+        !rules.timing().may_lapse_first(pass, now, Self::UNDER_WAY)
     }
 
     /// Returns the application's response to a newcomer who is challenged before the store is
@@ -275,6 +276,7 @@ impl RoomStage {
     ///
     /// Apart from its age, a pass can be renewed for three reasons: the store has lost its memory
     /// since the pass was issued, the pass was sealed with an old key, or the clock was set back.
+    #[inline]
     pub(crate) fn refresh(
         &self,
         verified: &Verified<Pass>,
@@ -287,7 +289,8 @@ impl RoomStage {
         // the store count the visitor again.
         let heard = now + Self::UNDER_WAY;
         let is_due = |pass: &Pass| {
-            rules.is_renewal_due(pass, heard) || pass.last_check_in < self.store.remembers_since()
+            rules.timing().is_renewal_due(pass, heard)
+                || pass.last_check_in < self.store.remembers_since()
         };
         if verified.is_ahead() {
             // The clock was set back, possibly across a restart of the store, so the store may not
@@ -306,7 +309,7 @@ impl RoomStage {
                 let asked = self.store.renew(pass, ends_by, renewing, Arc::clone(&self.outage));
                 // A pass that is due because of its age expires before a whole session is over, so
                 // it is worth waiting for the fresh pass.
-                let patience = if rules.is_renewal_due(&pass, heard) {
+                let patience = if rules.timing().is_renewal_due(&pass, heard) {
                     PassRenewal::PATIENCE
                 } else {
                     PassRenewal::SHORT_PATIENCE
@@ -318,6 +321,7 @@ impl RoomStage {
 
     /// Returns whether this room has already admitted the request, which happens if the layer is
     /// mounted twice.
+    #[inline]
     pub(crate) fn has_let_in(&self, extensions: &Extensions) -> bool {
         extensions.get::<Visit>().is_some_and(|visit| visit.is_of(&self.sessions))
     }
@@ -352,7 +356,8 @@ impl RoomStage {
             Verdict::Admit { reason: Reason::AdmittedActive | Reason::AdmittedPass, .. } => {}
             Verdict::Admit { pass, .. } if pass.accepted_at == pass.last_check_in => {
                 let ticket = if let Visitor::Proven(Opened::Ticket(ticket)) = visitor {
-                    let has_lapsed = self.store.rules().has_lapsed(ticket, pass.accepted_at);
+                    let has_lapsed =
+                        self.store.rules().timing().has_lapsed(ticket, pass.accepted_at);
                     (!ticket.is_ahead() && !has_lapsed).then_some(&**ticket)
                 } else {
                     None
@@ -372,7 +377,7 @@ impl RoomStage {
     /// `draw` spreads visitors evenly over this range, so that a flood of visitors does not come
     /// back all at once.
     pub(crate) fn overload_interval(&self, draw: u64) -> Duration {
-        let longest = self.store.rules().refresh_interval();
+        let longest = self.store.rules().refresh_interval;
         let share = u32::try_from(draw % 1_000).unwrap_or(0);
         let interval = longest / 4 + longest * 3 / 4 * share / 1_000;
         Duration::from_secs(interval.as_secs() + 1)
@@ -387,6 +392,7 @@ impl RoomStage {
     }
 
     /// Returns the application's handle to the session of a request.
+    #[inline]
     pub(crate) fn visit(&self, pass: Pass, reason: Reason) -> Visit {
         Visit::new(pass, reason, Arc::clone(&self.sessions))
     }
@@ -396,6 +402,7 @@ impl RoomStage {
     /// The response then deletes the visitor's token.
     ///
     /// Returns the call that ends the session in the store, or `None` if the session goes on.
+    #[inline]
     pub(crate) fn end(
         &self,
         pass: &Pass,

@@ -1,62 +1,38 @@
 //! The limits and gates that telemetry reports on, and their events.
 //!
 //! A busy service reports one decision per limit and one outcome per gate for each request. The
-//! counters for the most frequent decisions and outcomes are therefore stored with the name of the
-//! limit or gate, and so is the histogram of the times for which requests hold a permit. Any other metric is
-//! looked up each time it is needed. Without the `metrics` feature, a [`Subject`] contains only a name.
+//! metrics of a limit or gate are therefore stored with its name.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
 };
-#[cfg(feature = "metrics")]
-use std::{sync::OnceLock, time::Duration};
 
 use waiting_room_core::gate::RefusedBecause;
 
-/// The number of requests for each decision of a limit, whether or not metrics are recorded.
-#[derive(Debug, Default)]
-pub(crate) struct DecisionCounts([AtomicU64; 4]);
+use super::{
+    Telemetry,
+    recorder::{Frequent, Histogram},
+    table,
+};
 
-impl DecisionCounts {
-    /// Counts a decision.
-    pub(super) fn count(&self, what: Rate) {
-        // No other memory is published with a count, so relaxed suffices.
-        self.0[what as usize].fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Returns the number of requests above the limit, whatever its effect.
-    #[cfg(feature = "dashboard")]
-    pub(crate) fn over(&self) -> u64 {
-        [Rate::OverShadow, Rate::OverSoft, Rate::Refused].map(|what| self.of(what)).iter().sum()
-    }
-
-    /// Returns the number of requests with this decision.
-    pub(crate) fn of(&self, what: Rate) -> u64 {
-        self.0[what as usize].load(Ordering::Relaxed)
-    }
-}
-
-/// A limit or a gate, with its name and its most frequently used metrics.
+/// A limit or a gate, with its name, its counts and its metrics.
 #[derive(Debug)]
 pub(crate) struct Subject {
     /// The name of the limit or gate in events and metrics.
-    pub(super) name: Arc<str>,
-    /// The counter of requests that a limit allowed, or that a gate admitted without a wait.
-    #[cfg(feature = "metrics")]
-    pub(super) allowed: Frequent,
-    /// The counter of requests that a limit refused, or that found the queue of a gate full. In a
-    /// flood, every request increments this counter.
-    #[cfg(feature = "metrics")]
-    pub(super) refused: Frequent,
-    /// The histogram of the times for which the requests of a gate held their permits.
-    #[cfg(feature = "metrics")]
-    pub(super) holds: Frequent<metrics::Histogram>,
-    /// The decisions of a limit, which outlast a change of its quota.
-    pub(crate) decisions: Arc<DecisionCounts>,
+    name: Arc<str>,
+    /// The number of requests for each decision of a limit, which outlasts a change of its quota.
+    decisions: Arc<[AtomicU64; 4]>,
     /// The number of requests that a gate has refused. A gate by key is removed when its last
     /// request ends, so its own count would be lost.
     refusals: AtomicU64,
+    /// The counters of the decisions of a limit, or of the outcomes at a gate.
+    counters: [Frequent; 10],
+    /// The histograms of the times of requests at a gate.
+    times: [Frequent<Histogram>; 2],
 }
 
 impl Subject {
@@ -64,27 +40,29 @@ impl Subject {
     pub(crate) fn new(name: Arc<str>) -> Self {
         Self {
             name,
-            #[cfg(feature = "metrics")]
-            allowed: Frequent::default(),
-            #[cfg(feature = "metrics")]
-            refused: Frequent::default(),
-            #[cfg(feature = "metrics")]
-            holds: Frequent::default(),
             decisions: Arc::default(),
             refusals: AtomicU64::new(0),
-        }
-    }
-
-    /// Counts a refusal by a gate, and no other event.
-    pub(super) fn count_if_refused(&self, what: GateEvent) {
-        if what.is_refusal() {
-            self.refusals.fetch_add(1, Ordering::Relaxed);
+            counters: Default::default(),
+            times: Default::default(),
         }
     }
 
     /// Returns the number of requests that a gate has refused since its layer was created.
     pub(crate) fn refusals(&self) -> u64 {
-        self.refusals.load(Ordering::Relaxed)
+        self.refusals.load(Relaxed)
+    }
+
+    /// Returns the number of requests for which a limit has made this decision.
+    pub(crate) fn decided(&self, what: Rate) -> u64 {
+        self.decisions[what as usize].load(Relaxed)
+    }
+
+    /// Returns the number of requests above a limit, whatever its effect.
+    pub(crate) fn over(&self) -> u64 {
+        [Rate::OverShadow, Rate::OverSoft, Rate::Refused]
+            .map(|what| self.decided(what))
+            .iter()
+            .sum()
     }
 
     /// Returns this subject with the counts of an earlier one.
@@ -96,32 +74,60 @@ impl Subject {
     }
 }
 
-/// A metric that most requests change. The metric is looked up only once, because a lookup allocates
-/// memory for the labels.
-#[cfg(feature = "metrics")]
-#[derive(Debug)]
-pub(super) struct Frequent<M = metrics::Counter>(OnceLock<M>);
-
-#[cfg(feature = "metrics")]
-impl<M> Default for Frequent<M> {
-    fn default() -> Self {
-        Self(OnceLock::new())
+impl Telemetry {
+    /// Reports the decision that one limit made for a request.
+    pub(crate) fn rated(&self, limit: &Subject, what: Rate) {
+        // No other memory is published with a count, so relaxed suffices.
+        limit.decisions[what as usize].fetch_add(1, Relaxed);
+        let name = &limit.name;
+        let decision = what.as_str();
+        if what != Rate::Allowed {
+            tracing::debug!(room = self.room(), limit = %name, decision, "over a limit");
+        }
+        limit.counters[what as usize].increment(|| {
+            let labels = [("limit", Arc::clone(name).into()), ("decision", decision.into())];
+            self.counter(table::RATE_DECISIONS, labels)
+        });
     }
-}
 
-#[cfg(feature = "metrics")]
-impl Frequent {
-    /// Increments the counter, which `find` looks up on the first call.
-    pub(super) fn increment(&self, find: impl FnOnce() -> metrics::Counter) {
-        self.0.get_or_init(find).increment(1);
+    /// Counts keys that lost their places in a limit's table while they were still in use.
+    pub(crate) fn displaced(&self, limit: &Subject, keys: u64) {
+        self.counter(table::LIMIT_KEYS_DISPLACED, [("limit", Arc::clone(&limit.name).into())])
+            .increment(keys);
     }
-}
 
-#[cfg(feature = "metrics")]
-impl Frequent<metrics::Histogram> {
-    /// Records a value in the histogram, which `find` looks up on the first call.
-    pub(super) fn record(&self, value: Duration, find: impl FnOnce() -> metrics::Histogram) {
-        self.0.get_or_init(find).record(value);
+    /// Reports the outcome of a request at a gate.
+    pub(crate) fn gate(&self, gate: &Subject, what: GateEvent) {
+        if what.is_refusal() {
+            gate.refusals.fetch_add(1, Relaxed);
+        }
+        let name = &gate.name;
+        let outcome = what.as_str();
+        if what != GateEvent::AdmittedFast {
+            tracing::debug!(room = self.room(), gate = %name, outcome, "at the gate");
+        }
+        gate.counters[what as usize].increment(|| {
+            let labels = [("gate", Arc::clone(name).into()), ("outcome", outcome.into())];
+            self.counter(table::GATE_OUTCOMES, labels)
+        });
+    }
+
+    /// Records how long a request waited for a permit, or how long it held one.
+    ///
+    /// `time` is a closure, so that the clock is not read if the `metrics` feature is disabled.
+    pub(crate) fn gate_time(
+        &self,
+        gate: &Subject,
+        which: GateTime,
+        time: impl FnOnce() -> Duration,
+    ) {
+        gate.times[which as usize].record(time, || {
+            let metric = match which {
+                GateTime::Hold => table::GATE_HOLD,
+                GateTime::Wait => table::GATE_WAIT,
+            };
+            self.histogram(metric, [("gate", Arc::clone(&gate.name).into())])
+        });
     }
 }
 

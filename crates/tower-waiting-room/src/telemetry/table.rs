@@ -4,59 +4,42 @@
 //! `docs/metrics.md` contains the same table for operators, with labels and the place where each
 //! metric is observed. A test compares the two.
 
-use metrics::Unit;
+use super::recorder::{Unit, describe_counter, describe_gauge, describe_histogram};
 
 /// A metric, as a recorder describes it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Metric {
     pub(super) name: &'static str,
-    kind: Kind,
+    describe: fn(&'static str, Unit, &'static str),
     unit: Unit,
     help: &'static str,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Kind {
-    Counter,
-    Gauge,
-    Histogram,
 }
 
 impl Metric {
     /// A counter of events.
     const fn counter(name: &'static str, help: &'static str) -> Self {
-        Self { name, kind: Kind::Counter, unit: Unit::Count, help }
+        Self { name, describe: describe_counter, unit: Unit::Count, help }
     }
 
     /// A gauge that counts things.
     const fn gauge(name: &'static str, help: &'static str) -> Self {
-        Self { name, kind: Kind::Gauge, unit: Unit::Count, help }
+        Self { name, describe: describe_gauge, unit: Unit::Count, help }
     }
 
     /// A histogram of durations.
     const fn seconds(name: &'static str, help: &'static str) -> Self {
-        Self { name, kind: Kind::Histogram, unit: Unit::Seconds, help }
+        Self { name, describe: describe_histogram, unit: Unit::Seconds, help }
     }
 
     const fn with_unit(self, unit: Unit) -> Self {
         Self { unit, ..self }
     }
-
-    /// Gives the current recorder the unit and the description of this metric.
-    fn describe(&self) {
-        let Self { name, kind, unit, help } = *self;
-        match kind {
-            Kind::Counter => metrics::describe_counter!(name, unit, help),
-            Kind::Gauge => metrics::describe_gauge!(name, unit, help),
-            Kind::Histogram => metrics::describe_histogram!(name, unit, help),
-        }
-    }
 }
 
 /// Gives the current recorder the units and descriptions of all metrics.
 pub(super) fn describe() {
-    for metric in ALL {
-        metric.describe();
+    for Metric { name, describe, unit, help } in ALL.iter().copied() {
+        describe(name, unit, help);
     }
 }
 

@@ -76,6 +76,7 @@ impl Transport {
     /// A valid pass takes precedence over a ticket, and a ticket over a pass that has expired. Of
     /// two passes or two tickets, the first takes precedence. Candidates after a valid pass are not
     /// opened.
+    #[inline]
     pub(crate) fn find(&self, tokens: &Tokens, headers: &HeaderMap, now: Timestamp) -> FoundToken {
         let mut found = FoundToken::nothing();
         let lines = TokenLines::of(headers);

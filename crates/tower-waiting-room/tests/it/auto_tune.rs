@@ -30,7 +30,7 @@ async fn pass(house: &House, secs: u64) {
 }
 
 fn rate(house: &House) -> Option<u32> {
-    house.handle().room().unwrap().rules().new_users_per_minute()
+    house.handle().room().unwrap().rules().new_users_per_minute
 }
 
 fn start(house: &House) -> LastTuning {
@@ -120,7 +120,7 @@ async fn a_rate_that_an_event_overrides_is_left_alone() {
     let config = config().total_active_users(500).new_users_per_minute(100).concurrency(gate);
     let opened = Timestamp::from_secs(1_700_000_000);
     let times = [1, 25].map(|secs| opened + Duration::from_secs(secs));
-    let event = Event::new("doors", times[0], times[1]).with_limits(500, 300);
+    let event = Event::new("doors", times[0], times[1]).limits(500, 300);
     let house = House::new(config.event(event));
     let last = start(&house);
     pass(&house, 5).await;
@@ -148,7 +148,7 @@ async fn a_change_that_an_event_overrides_is_not_waited_for() {
     let config = config().total_active_users(500).new_users_per_minute(100).concurrency(gate);
     let opened = Timestamp::from_secs(1_700_000_000);
     let event = Event::new("doors", opened + Duration::from_secs(1), opened + DAY);
-    let house = House::new(config.event(event.with_limits(500, 300)));
+    let house = House::new(config.event(event.limits(500, 300)));
     let last = start(&house);
     house.handle().gate("service").unwrap().set_limit(0).unwrap();
     pass(&house, 5).await;

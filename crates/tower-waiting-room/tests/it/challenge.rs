@@ -158,13 +158,7 @@ async fn a_request_that_does_not_concern_the_room_is_not_challenged() {
         .header("origin", "https://shop.example")
         .header("access-control-request-method", "PUT");
     assert!(Visitor::default().send(&house, preflight).await.is_inside());
-    house
-        .handle()
-        .room()
-        .unwrap()
-        .change(|rules| rules.with_mode(RoomMode::Suspended))
-        .await
-        .unwrap();
+    house.handle().room().unwrap().change(|rules| rules.mode(RoomMode::Suspended)).await.unwrap();
     assert!(Visitor::default().send(&house, suspicious()).await.is_inside());
     assert_eq!(asked.lock().unwrap().len(), 0);
     assert_eq!(Preflight::default(), Preflight::SkipRoom);

@@ -31,7 +31,7 @@ fn at(secs: u64) -> Timestamp {
 
 /// An event with a prequeue from 100 s to 700 s, which ends at 4 300 s.
 fn doors() -> Event {
-    Event::new("doors", at(700), at(4_300)).with_prequeue_start(at(100))
+    Event::new("doors", at(700), at(4_300)).prequeue_start(at(100))
 }
 
 fn shop(slots: u32) -> WaitingRoomConfigBuilder {
@@ -225,18 +225,18 @@ async fn restarts_in_the_prequeue_and_after_the_start_keep_numbers_and_places() 
 
 #[tokio::test]
 async fn a_room_without_requests_at_the_start_serves_the_event_later() {
-    let house = House::new(shop(1).event(doors().with_limits(3, None)));
+    let house = House::new(shop(1).event(doors().limits(3, None)));
     let room = house.handle().room().unwrap();
-    assert_eq!(room.rules().total_active_users(), 1);
+    assert_eq!(room.rules().total_active_users, 1);
     house.advance(700 + 1_800);
     // No request has come in the meantime, and the rules are those of the event.
-    assert_eq!(room.rules().total_active_users(), 3);
+    assert_eq!(room.rules().total_active_users, 3);
     for _ in 0..3 {
         assert!(Visitor::default().get(&house).await.is_inside());
     }
     assert_eq!(Visitor::default().get(&house).await.reason, "queued:active_limit");
     house.advance(1_800);
-    assert_eq!((room.rules().total_active_users(), room.rules().mode()), (1, RoomMode::Auto));
+    assert_eq!((room.rules().total_active_users, room.rules().mode), (1, RoomMode::Auto));
 }
 
 async fn page(house: &House, language: &str) -> String {
@@ -254,7 +254,7 @@ async fn page(house: &House, language: &str) -> String {
 async fn the_page_counts_down_announces_the_draw_and_publishes_its_proof() {
     let house = House::new(shop(1).event(doors()).event_seed("doors", Seed::new([9; 32])));
     house.advance(110);
-    let commitment = house.handle().room().unwrap().schedule().events()[0].shuffle_at_start();
+    let commitment = house.handle().room().unwrap().schedule().events()[0].shuffle_at_start;
     let commitment = commitment.unwrap().to_string();
     for (language, start) in
         [("en", "It starts in 10 minutes."), ("de", "Es beginnt in 10 Minuten.")]

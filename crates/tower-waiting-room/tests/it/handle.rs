@@ -24,7 +24,7 @@ async fn an_invalid_limit_changes_nothing() {
     let error = house.handle().room().unwrap().set_limits(0, None).await.unwrap_err();
     let source = std::error::Error::source(&error).unwrap().to_string();
     assert_eq!(source, "total_active_users is 0, expected at least 1");
-    assert_eq!(house.handle().room().unwrap().rules().total_active_users(), 1);
+    assert_eq!(house.handle().room().unwrap().rules().total_active_users, 1);
 }
 
 #[tokio::test]

@@ -217,18 +217,11 @@ async fn an_operator_changes_the_share_while_the_room_is_in_use() {
     comes(&house, || from("192.0.2.1")).await;
     assert_eq!(comes(&house, || from("192.0.2.1")).await.1.reason, "refused:network_full");
     let two = PlacesPerNetwork::Limit(2);
-    house
-        .handle()
-        .room()
-        .unwrap()
-        .change(|rules| rules.with_places_per_network(two))
-        .await
-        .unwrap();
+    house.handle().room().unwrap().change(|rules| rules.places_per_network(two)).await.unwrap();
     assert_eq!(comes(&house, || from("192.0.2.1")).await.1.reason, "queued:active_limit");
     assert_eq!(comes(&house, || from("192.0.2.1")).await.1.reason, "refused:network_full");
     let none = PlacesPerNetwork::Limit(0);
-    let wrong =
-        house.handle().room().unwrap().change(|rules| rules.with_places_per_network(none)).await;
+    let wrong = house.handle().room().unwrap().change(|rules| rules.places_per_network(none)).await;
     let cause = std::error::Error::source(&wrong.unwrap_err()).unwrap().to_string();
     assert_eq!(cause, "places_per_network is 0, expected at least 1");
 }

@@ -155,7 +155,7 @@ async fn a_store_that_may_lose_writes_is_reported_once_known() {
 
 #[test]
 fn a_room_has_the_rules_of_its_store() {
-    let rules = RoomRules::new("shop", 6).with_session_duration(Duration::from_secs(70));
+    let rules = RoomRules::new("shop", 6).session_duration(Duration::from_secs(70));
     let store = MemoryStore::new(rules.clone()).unwrap();
     let bare = || WaitingRoomConfig::builder("shop").room_store(store.clone(), StoreFailure::Wait);
     let config = bare().build().unwrap();

@@ -53,7 +53,7 @@ async fn a_longer_session_length_ends_no_session() {
     let house = House::new(config());
     let mut ann = Visitor::default();
     ann.get(&house).await;
-    let longer = |rules: RoomRules| rules.with_session_duration(Duration::from_secs(7_200));
+    let longer = |rules: RoomRules| rules.session_duration(Duration::from_secs(7_200));
     house.handle().room().unwrap().change(longer).await.unwrap();
     for _ in 0..12 {
         house.advance(20);

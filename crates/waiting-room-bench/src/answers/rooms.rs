@@ -57,7 +57,7 @@ pub(super) async fn still_room() -> Result<FullRoom> {
     let clock = ManualClock::new(OPENING);
     let config = config().build()?;
     let layer = WaitingRoomLayer::with_clock(config, clock.clone());
-    let interval = layer.handle().room().expect("there is a room").rules().refresh_interval();
+    let interval = layer.handle().room().expect("there is a room").rules().refresh_interval;
     let room = FullRoom::new(layer).await;
     clock.advance(2 * interval);
     Ok(room)

@@ -10,10 +10,8 @@ use tokio::{
     time::{Instant, MissedTickBehavior, interval},
 };
 use tower::ServiceExt;
-use tower_waiting_room::{
-    Concurrency, Key, Quota, RateLimit, WaitingRoomConfig, WaitingRoomLayer,
-    dashboard::{Operator, dashboard},
-};
+use tower_waiting_room::{Concurrency, Key, Quota, RateLimit, WaitingRoomConfig, WaitingRoomLayer};
+use waiting_room_dashboard::{Dashboard, Operator};
 
 use crate::{
     child::{end_with_starter, say},
@@ -36,7 +34,7 @@ pub(crate) fn serve(is_mounted: bool) -> Result<()> {
     thread::spawn(move || runtime().block_on(crowd(shop)));
     runtime().block_on(async {
         let operator = if is_mounted {
-            dashboard(layer.handle(), |_| Ok(Operator::new("ann")))
+            Dashboard::new(layer.handle(), |_| Ok(Operator::new("ann"))).router()
         } else {
             Router::new()
         };

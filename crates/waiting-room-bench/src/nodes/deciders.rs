@@ -118,7 +118,7 @@ pub(super) async fn connection(server: &EngineServer) -> Result<MultiplexedConne
 
 /// Returns the rules of a room with one slot, and sessions of an hour.
 pub(super) fn rules() -> RoomRules {
-    RoomRules::new("bench", 1).with_session_duration(Duration::from_secs(3_600))
+    RoomRules::new("bench", 1).session_duration(Duration::from_secs(3_600))
 }
 
 /// Opens a room on the server, and takes its slot.

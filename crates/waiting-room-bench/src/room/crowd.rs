@@ -26,11 +26,11 @@ pub(super) fn wide() -> Room {
 /// The rules of a room with one slot, for sessions of a day, and with a line for all visitors.
 pub(super) fn one_slot(method: QueueingMethod) -> RoomRules {
     RoomRules::new("shop", 1)
-        .with_session_duration(Duration::from_secs(24 * 60 * 60))
-        .with_line_capacity(RoomRules::MAX_LINE_CAPACITY)
-        .with_places_per_network(PlacesPerNetwork::Off)
-        .with_queueing_method(method)
-        .with_refresh_interval(INTERVAL)
+        .session_duration(Duration::from_secs(24 * 60 * 60))
+        .line_capacity(RoomRules::MAX_LINE_CAPACITY)
+        .places_per_network(PlacesPerNetwork::Off)
+        .queueing_method(method)
+        .refresh_interval(INTERVAL)
 }
 
 /// Creates a room whose only slot is taken for a day, and returns the pass that holds it.

@@ -84,7 +84,7 @@ type Verb = fn(&mut Room, Duration) -> Duration;
 /// Admits visitors, of which one in `part` lapses before the verb.
 fn lapsed(visitors: u32, part: u32, verb: Verb) -> Duration {
     let mut room = wide();
-    let lifetime = room.rules().pass_lifetime();
+    let lifetime = room.rules().timing().pass_lifetime();
     let early: Vec<u64> =
         numbers(visitors).filter(|number| number % u64::from(part) == 0).collect();
     early.iter().for_each(|number| _ = admit(&mut room, *number, OPENING));
@@ -110,7 +110,7 @@ fn away(visitors: u32, part: u64, method: QueueingMethod, verb: Verb) -> Duratio
 fn places_lapsed(visitors: u32) -> Duration {
     let (mut room, _) = full(FIFO);
     line_up(&mut room, visitors.into());
-    let kept = room.rules().place_retention();
+    let kept = room.rules().place_retention;
     enter(&mut room, kept)
 }
 

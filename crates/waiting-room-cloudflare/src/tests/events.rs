@@ -43,11 +43,11 @@ fn an_event_with_every_field_carries_over() {
         "shuffle_at_event_start": false, "custom_page_html": null,
     }))]);
     let expected = Event::new("doors", TEN, TEN + 2 * HOUR)
-        .with_prequeue_start(TEN.before(HOUR / 2))
-        .with_limits(500, 400)
-        .with_session_duration(Duration::from_secs(180))
-        .with_session_renewal(SessionRenewal::Fixed)
-        .with_queueing_method(QueueingMethod::Random);
+        .prequeue_start(TEN.before(HOUR / 2))
+        .limits(500, 400)
+        .session_duration(Duration::from_secs(180))
+        .session_renewal(SessionRenewal::Fixed)
+        .queueing_method(QueueingMethod::Random);
     assert_eq!(room.schedule().unwrap().events(), [expected]);
     assert_eq!(room.unsupported().len(), 1);
 }

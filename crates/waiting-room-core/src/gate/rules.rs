@@ -10,7 +10,7 @@ use crate::{ConfigError, error::ConfigErrorKind};
 
 /// The rules of one gate.
 ///
-/// Each rule is set by a method. The values are checked only by [`validate`](Self::validate), which
+/// Each rule is a public field, which a method of the same name sets. The values are checked only by [`validate`](Self::validate), which
 /// [`Gate::new`](super::Gate::new) calls.
 ///
 /// ```
@@ -22,16 +22,18 @@ use crate::{ConfigError, error::ConfigErrorKind};
 /// assert!(rules.validate().is_ok());
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct GateRules {
     /// The initial limit, or `None` if there is no limit.
-    pub(super) limit: Option<u32>,
+    pub limit: Option<u32>,
     /// The maximum number of waiting requests.
-    pub(super) queue: u32,
+    pub queue: u32,
     /// The longest wait of any request.
-    pub(super) max_wait: Duration,
-    pub(super) discipline: Discipline,
+    pub max_wait: Duration,
+    /// The order in which waiting requests are served.
+    pub discipline: Discipline,
     /// The longest time after which a refused client is asked to come back.
-    pub(super) longest_retry: Duration,
+    pub longest_retry: Duration,
 }
 
 /// The order in which waiting requests are served, and the rule for how long a request may wait.
@@ -189,24 +191,6 @@ impl GateRules {
     pub fn longest_retry(mut self, longest: Duration) -> Self {
         self.longest_retry = longest;
         self
-    }
-
-    /// Returns the limit of these rules, or `None` if there is no limit.
-    #[must_use]
-    pub const fn current_limit(&self) -> Option<u32> {
-        self.limit
-    }
-
-    /// Returns the longest wait of a request under these rules.
-    #[must_use]
-    pub const fn current_max_wait(&self) -> Duration {
-        self.max_wait
-    }
-
-    /// Returns the discipline of these rules.
-    #[must_use]
-    pub const fn current_discipline(&self) -> &Discipline {
-        &self.discipline
     }
 
     /// Checks that every rule is within its bounds.

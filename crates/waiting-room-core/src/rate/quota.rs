@@ -198,6 +198,16 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
+    /// Each algorithm, with the default of its option.
+    pub const ALL: [Self; 6] = [
+        Self::FixedWindow(Alignment::Epoch),
+        Self::Gcra,
+        Self::LeakyQueue,
+        Self::SlidingCounter,
+        Self::SlidingLog(Refusals::Ignore),
+        Self::TokenBucket,
+    ];
+
     /// The largest limit of a sliding log.
     ///
     /// At this limit, a key can use 16 MB, so [`Limiter::MAX_BYTES`](crate::Limiter::MAX_BYTES)

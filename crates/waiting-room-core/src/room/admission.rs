@@ -52,12 +52,12 @@ impl Room {
 
     /// Records that state was lost at `now`: passes issued earlier may still be in use.
     ///
-    /// [`RoomRules::with_recovery`] determines how the room continues. With [`Recovery::Pause`], no
+    /// [`RoomRules::recovery`] determines how the room continues. With [`Recovery::Pause`], no
     /// newcomer is admitted until the last earlier pass has expired.
     pub fn recover(&mut self, now: Timestamp) {
         self.recovered_at = now;
         if self.rules.recovery == Recovery::Pause {
-            self.hold_until = now + self.rules.recovery_pause().max(self.longest_lifetime);
+            self.hold_until = now + self.rules.timing().recovery_pause().max(self.longest_lifetime);
         }
     }
 

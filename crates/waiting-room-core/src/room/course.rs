@@ -6,16 +6,15 @@ use crate::{
     RoomRules, Timestamp,
     room::{
         RoomMode,
-        event::{Phase, Schedule, drawing::Drawing},
+        event::{Phase, RoomPlan, Schedule, drawing::Drawing},
     },
 };
 
 /// The course of the events of a room.
 #[derive(Clone, Debug)]
 pub(super) struct Course {
-    /// The room's own rules, which are in force while no event takes place.
-    pub(super) base: RoomRules,
-    pub(super) schedule: Schedule,
+    /// The room's own rules and its events.
+    pub(super) plan: RoomPlan,
     /// The time from which the phase is another one, or `None` if it never changes again.
     pub(super) next_change: Option<Timestamp>,
     pub(super) stage: Stage,
@@ -41,9 +40,8 @@ pub(super) enum Stage {
 impl Course {
     /// Creates an empty schedule for a room with these rules.
     pub(super) fn new(base: RoomRules) -> Self {
-        let schedule = Schedule::default();
-        let stage = Stage::Idle;
-        Self { base, schedule, next_change: None, stage, drawing: None, revision: 0 }
+        let plan = RoomPlan::new(base, Schedule::default());
+        Self { plan, next_change: None, stage: Stage::Idle, drawing: None, revision: 0 }
     }
 
     /// Returns the time from `now` until the start of the event that visitors wait for, or zero.
@@ -56,7 +54,7 @@ impl Course {
 
     /// Returns whether visitors wait for the start of an event. An operator's mode takes precedence.
     pub(super) fn is_prequeue(&self) -> bool {
-        matches!(self.stage, Stage::Prequeue { .. }) && self.base.mode == RoomMode::Auto
+        matches!(self.stage, Stage::Prequeue { .. }) && self.plan.rules.mode == RoomMode::Auto
     }
 
     /// Returns whether the order of the line is unknown until the start of an event.
@@ -68,11 +66,11 @@ impl Course {
 impl From<Phase<'_>> for Stage {
     fn from(phase: Phase<'_>) -> Self {
         match phase {
-            Phase::Active { event, .. } => Self::Active(event.start()),
+            Phase::Active { event, .. } => Self::Active(event.start),
             Phase::Before { .. } | Phase::Over => Self::Idle,
             Phase::Prequeue { event, .. } => {
-                let is_drawn = event.shuffle_at_start().is_some();
-                Self::Prequeue { start: event.start(), is_drawn }
+                let is_drawn = event.shuffle_at_start.is_some();
+                Self::Prequeue { start: event.start, is_drawn }
             }
         }
     }

@@ -35,10 +35,10 @@
 //! An event can be removed at any time, after which the room's own rules apply. If it is removed
 //! during its prequeue, there is no draw, and the visitors keep their order of arrival.
 //!
-//! A node that starts with other events follows the same rules, see [`Schedule::follow_release`].
+//! A node that starts with other events follows the same rules, see [`RoomPlan::follow_release`].
 //!
 //! If the clock is set back over a start, the event stays active, because a schedule never goes back
-//! behind the [latest time](Schedule::advance) that it has been told. If the clock jumps over a
+//! behind the latest time that it has been told. If the clock jumps over a
 //! start, the event is active at once, without its prequeue; if the clock jumps over the end as
 //! well, the event does not take place.
 //!
@@ -53,8 +53,8 @@
 //! # In a room
 //!
 //! A [`Room`](crate::Room) follows a schedule: it applies the [rules](Schedule::rules_at) at each
-//! [change](Schedule::next_change), numbers the entrants, and orders them at the start. A [`RoomPlan`]
-//! tells a node what to show to visitors. A schedule by itself does not change a room.
+//! change, numbers the entrants, and orders them at the start. The schedule and the room's own rules
+//! are a [`RoomPlan`], which also tells a node what to show to visitors. A schedule by itself does not change a room.
 
 mod commitment;
 #[cfg(feature = "lottery")]

@@ -27,8 +27,8 @@ impl Room {
     /// Returns an error if the events contradict the room's own rules, or if the seed of a draw is
     /// missing or for another room.
     pub fn with_schedule(mut self, schedule: Schedule) -> Result<Self, ConfigError> {
-        self.check_schedule(&schedule, &self.course.base)?;
-        self.take_over(schedule);
+        let plan = RoomPlan { schedule, ..self.course.plan.clone() };
+        self.take_over(plan.validate()?);
         // The first operation determines the phase.
         self.course.next_change = Some(Timestamp::ZERO);
         Ok(self)
@@ -46,10 +46,8 @@ impl Room {
     /// the old schedule stays in effect.
     pub fn schedule(&mut self, next: Schedule, now: Timestamp) -> Result<(), ConfigError> {
         self.reap(now);
-        let mut schedule = self.course.schedule.clone();
-        schedule.follow(next, now)?;
-        self.check_schedule(&schedule, &self.course.base)?;
-        self.take_over(schedule);
+        let plan = self.course.plan.clone().follow(next, now)?;
+        self.take_over(plan);
         self.change_phase(now);
         self.invariants();
         Ok(())
@@ -73,10 +71,10 @@ impl Room {
             let given = format_args!("{:?}", rules.name);
             return Err(ConfigError::new(ConfigErrorKind::Contradicts, "name", given, expected));
         }
-        self.course.schedule.check_with(&rules)?;
+        self.course.plan.schedule.check_with(&rules)?;
         self.reap(now);
-        self.apply(self.course.schedule.rules_at(now, &rules));
-        self.course.base = rules;
+        self.course.plan.rules = rules;
+        self.apply(self.course.plan.rules_at(now));
         self.invariants();
         Ok(())
     }
@@ -84,22 +82,19 @@ impl Room {
     /// Returns the room's own rules, which are in force while no event takes place.
     #[must_use]
     pub const fn own_rules(&self) -> &RoomRules {
-        &self.course.base
+        &self.course.plan.rules
     }
 
     /// Returns what is planned for the room, or `None` if it has no events.
     #[must_use]
     pub fn plan(&self) -> Option<RoomPlan> {
-        let Course { base, schedule, .. } = &self.course;
-        if schedule.events().is_empty() {
-            return None;
-        }
-        let plan = RoomPlan::new(base.clone(), schedule.clone());
-        #[cfg(feature = "lottery")]
-        let reveal = self.course.drawing.as_ref().and_then(|drawing| drawing.reveal().cloned());
-        #[cfg(feature = "lottery")]
-        let plan = plan.with_reveal(reveal);
-        Some(plan)
+        let Course { plan, .. } = &self.course;
+        let has_events = !plan.schedule.events().is_empty();
+        has_events.then(|| RoomPlan {
+            #[cfg(feature = "lottery")]
+            reveal: self.course.drawing.as_ref().and_then(|drawing| drawing.reveal().cloned()),
+            ..plan.clone()
+        })
     }
 
     /// Returns the time from which the phase of the schedule is another one, or `None` if it never
@@ -240,7 +235,7 @@ impl Room {
     /// Returns the figures of the event that takes place or comes next.
     pub(super) fn event_figures(&self, now: Timestamp) -> Option<EventFigures> {
         let drawing = self.course.drawing.as_ref();
-        EventFigures::of(self.course.schedule.phase_at(now), now, |commitment| {
+        EventFigures::of(self.course.plan.phase_at(now), now, |commitment| {
             let drawing = drawing.filter(|drawing| drawing.is_of(commitment));
             drawing.map_or(0, |drawing| drawing.entrants().unwrap_or(drawing.numbered()))
         })
@@ -248,9 +243,9 @@ impl Room {
 
     /// Applies the phase at `now`.
     fn change_phase(&mut self, now: Timestamp) {
-        let at = self.course.schedule.advance(now);
+        let at = self.course.plan.schedule.advance(now);
         let before = self.course.stage;
-        let phase = self.course.schedule.phase_at(at);
+        let phase = self.course.plan.phase_at(at);
         self.course.stage = phase.into();
         if let Phase::Active { event, .. } | Phase::Prequeue { event, .. } = phase {
             let event = event.clone();
@@ -259,16 +254,16 @@ impl Room {
         if matches!(self.course.stage, Stage::Active(_)) && self.course.stage != before {
             self.estimate.restart(now);
         }
-        self.course.next_change = self.course.schedule.next_change(at);
-        self.apply(self.course.schedule.rules_at(at, &self.course.base));
+        self.course.next_change = self.course.plan.next_change(at);
+        self.apply(self.course.plan.rules_at(at));
     }
 
     /// Prepares the draw of an event that has begun, and starts it if the event has started.
     #[cfg(feature = "lottery")]
     fn prepare_draw(&mut self, event: &Event, now: Timestamp) {
-        let Some(commitment) = event.shuffle_at_start() else { return };
-        let Some(lottery) = self.course.schedule.lottery(event).cloned() else { return };
-        let settles_after = self.rules.settles_after();
+        let Some(commitment) = event.shuffle_at_start else { return };
+        let Some(lottery) = self.course.plan.lottery(event).cloned() else { return };
+        let settles_after = self.rules.timing().settles_after();
         // A room that began in the middle of a prequeue may have had a predecessor, which has
         // assigned numbers.
         let numbered_from = if self.recovered_at > event.begins_at() {
@@ -281,11 +276,11 @@ impl Room {
         if !is_known {
             self.course.drawing = Some(Box::new(Drawing::new(lottery, numbered_from)));
         }
-        if event.start() <= now
+        if event.start <= now
             && let Some(drawing) = &mut self.course.drawing
         {
-            let is_complete = is_known && numbered_from <= event.start();
-            drawing.start(event.start(), now, now + settles_after, is_complete);
+            let is_complete = is_known && numbered_from <= event.start;
+            drawing.start(event.start, now, now + settles_after, is_complete);
         }
     }
 
@@ -299,22 +294,15 @@ impl Room {
         if is_random(&self.rules) && !is_random(&rules) {
             self.line.forget_lots();
         }
-        self.longest_lifetime = self.longest_lifetime.max(rules.longest_pass_lifetime());
+        self.longest_lifetime = self.longest_lifetime.max(rules.timing().longest_pass_lifetime());
         self.rules = rules;
         self.course.revision += 1;
     }
 
-    /// Stores a schedule that has been checked.
-    fn take_over(&mut self, schedule: Schedule) {
-        let longest = schedule.longest_session_duration().unwrap_or_default();
-        self.longest_lifetime = self.longest_lifetime.max(longest + longest / 8);
-        self.course.schedule = schedule;
-    }
-
-    /// Checks that a schedule fits these rules, and that the seeds of its draws are known.
-    fn check_schedule(&self, schedule: &Schedule, rules: &RoomRules) -> Result<(), ConfigError> {
-        schedule.check_with(rules)?;
-        schedule.check_seeds(self.rules.name())
+    /// Stores a plan that has been checked.
+    fn take_over(&mut self, plan: RoomPlan) {
+        self.longest_lifetime = self.longest_lifetime.max(plan.longest_pass_lifetime());
+        self.course.plan = plan;
     }
 }
 

@@ -164,7 +164,7 @@ pub enum Recovery {
     /// The limits are never exceeded, but newcomers have to wait after each start.
     ///
     /// The longest lifetime is determined from all rules that the room has had, from
-    /// [`longest_session_duration`](crate::RoomRules::with_longest_session_duration), and from the
+    /// [`longest_session_duration`](crate::RoomRules::longest_session_duration), and from the
     /// passes that are presented. An older pass that is first presented after the pause is accepted
     /// only if a slot is free.
     Pause,

@@ -24,12 +24,12 @@
 //! first ticket, so a client that does not return the ticket leaves no trace.
 //! [`check_in`](Room::check_in) creates the place, and orders it by the time of the *first* touch.
 //! A newcomer is asked to come back after a second or two, and a first ticket keeps its order of
-//! arrival only for a [limited time](RoomRules::first_ticket_lifetime). Without that time limit, a
+//! arrival only for a [limited time](crate::room::Timing::first_ticket_lifetime). Without that time limit, a
 //! client could collect claims to places at the front of the line, one with each request, and use
 //! them at any later time.
 //!
 //! A client that does return its tickets gets a place for every two requests. The number of places
-//! per network is therefore [bounded](RoomRules::places_per_network). Beyond that bound, the second
+//! per network is therefore [bounded](RoomRules::places_per_network()). Beyond that bound, the second
 //! touch is refused, and the visitor loses its order of arrival. Otherwise a network could hold
 //! early tickets in reserve: whenever it gave up a place at the front, a reserved ticket would take
 //! over that place, and the network would receive all admissions.
@@ -100,7 +100,7 @@ impl Room {
     pub fn new(rules: RoomRules) -> Result<Self, ConfigError> {
         let rules = rules.validate()?;
         Ok(Self {
-            longest_lifetime: rules.longest_pass_lifetime(),
+            longest_lifetime: rules.timing().longest_pass_lifetime(),
             course: Course::new(rules.clone()),
             rules,
             sessions: Sessions::default(),
@@ -152,7 +152,7 @@ impl Room {
         }
         let shown = ticket;
         let mut ticket = Ticket { resumes: false, ..*shown };
-        let has_lapsed = self.rules.has_lapsed(&ticket, now);
+        let has_lapsed = self.rules.timing().has_lapsed(&ticket, now);
         // A head start belongs to an order of arrival. Otherwise a ticket could be kept for later.
         if has_lapsed {
             ticket.head_start = HeadStart::NONE;
@@ -236,7 +236,8 @@ impl Room {
         self.line.abandon(id);
         // The visitor's pass and tickets are valid for at most `longest`, so the end of the session
         // is remembered for that time.
-        let longest = self.rules.pass_lifetime().max(self.rules.tickets_void_after());
+        let longest =
+            self.rules.timing().pass_lifetime().max(self.rules.timing().tickets_void_after());
         self.sessions.end(id, now, now + longest);
         self.invariants();
     }
@@ -266,7 +267,7 @@ impl Room {
         snapshot.present = self.line.present();
         snapshot.oldest_wait =
             self.line.first_arrival().map_or(Duration::ZERO, |first| now.since(first));
-        let fallback = self.rules.configured_rate();
+        let fallback = self.rules.timing().configured_rate();
         snapshot.admissions_per_minute = self.estimate.rate(now, fallback) * 60.0;
         snapshot.event = self.event_figures(now);
         snapshot
@@ -315,7 +316,8 @@ impl Room {
             }
             Err(reason) => {
                 let newcomers = self.estimate.first_touches_per_second(now);
-                let interval = self.rules.second_touch_after(newcomers, id.draw(now.as_nanos()));
+                let interval =
+                    self.rules.timing().second_touch_after(newcomers, id.draw(now.as_nanos()));
                 self.first_ticket(id, interval, reason, now)
             }
         }
@@ -344,7 +346,7 @@ impl Room {
         reason: Reason,
         now: Timestamp,
     ) -> Verdict {
-        let expires_at = now + self.rules.pass_lifetime();
+        let expires_at = now + self.rules.timing().pass_lifetime();
         let pass = Pass::new(id, bucket(first_seen), now, now, expires_at);
         self.line.remove(id);
         self.sessions.hold(pass);
@@ -416,7 +418,9 @@ impl Room {
     fn prolonged(&self, pass: &Pass, now: Timestamp) -> Pass {
         let expires_at = match self.rules.session_renewal {
             SessionRenewal::Fixed => pass.expires_at,
-            SessionRenewal::Sliding => pass.expires_at.max(now + self.rules.pass_lifetime()),
+            SessionRenewal::Sliding => {
+                pass.expires_at.max(now + self.rules.timing().pass_lifetime())
+            }
         };
         Pass { last_check_in: now, expires_at, ..*pass }
     }
@@ -427,7 +431,7 @@ impl Room {
         if is_closed(reason) {
             return None;
         }
-        let fallback = self.rules.configured_rate();
+        let fallback = self.rules.timing().configured_rate();
         match self.rules.queueing_method {
             QueueingMethod::Random => self.estimate.lottery(self.line.present(), now, fallback),
             QueueingMethod::Fifo | QueueingMethod::Passthrough | QueueingMethod::Reject => {
@@ -444,13 +448,13 @@ impl Room {
         if *reason == Reason::Prequeue {
             let until = self.course.until_start(now);
             let crowd = self.line.present();
-            return self.rules.interval_before_start(until, crowd, jitter);
+            return self.rules.timing().interval_before_start(until, crowd, jitter);
         }
         if is_closed(reason) {
-            return self.rules.longest_check_in_interval(jitter);
+            return self.rules.timing().longest_check_in_interval(jitter);
         }
-        let per_second = self.estimate.rate(now, self.rules.configured_rate());
-        self.rules.check_in_interval(ahead, per_second, jitter)
+        let per_second = self.estimate.rate(now, self.rules.timing().configured_rate());
+        self.rules.timing().check_in_interval(ahead, per_second, jitter)
     }
 
     /// Returns the draw at `now`, if the order of the line is random.
@@ -473,7 +477,7 @@ impl Room {
     /// Advances the time to `now`, and removes some of the lapsed sessions and places.
     pub(super) fn reap(&mut self, now: Timestamp) {
         self.follow_schedule(now);
-        self.sessions.reap(now, self.rules.tickets_void_after());
+        self.sessions.reap(now, self.rules.timing().tickets_void_after());
         self.line.reap(now);
         self.note_departures(now);
     }

@@ -14,47 +14,56 @@ use crate::{
 
 /// The rules of one room.
 ///
-/// Options are set with methods on the rules themselves. All rules pass through one check,
-/// [`validate`](Self::validate), whether they come from a builder, from a file, or from an operator
-/// who changes a running room.
+/// Each rule is a public field, which a method of the same name sets. All rules pass through one
+/// check, [`validate`](Self::validate), whether they come from a builder, from a file, or from an
+/// operator who changes a running room.
 ///
 /// ```
 /// use std::time::Duration;
 /// use waiting_room_core::{Room, RoomRules};
 ///
 /// let rules = RoomRules::new("shop", 200)
-///     .with_new_users_per_minute(200)
-///     .with_session_duration(Duration::from_secs(300));
+///     .new_users_per_minute(200)
+///     .session_duration(Duration::from_secs(300));
 /// assert!(Room::new(rules).is_ok());
 ///
 /// let error = Room::new(RoomRules::new("shop", 0)).unwrap_err();
 /// assert_eq!(error.to_string(), "total_active_users is 0, expected at least 1");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RoomRules {
-    pub(crate) name: String,
-    /// The limit on slots.
-    pub(crate) total_active_users: u32,
-    /// The limit on admissions in any 60 seconds; `None` if there is no such limit.
-    pub(crate) new_users_per_minute: Option<u32>,
+    /// The name of the room.
+    pub name: String,
+    /// The maximum number of active visitors.
+    pub total_active_users: u32,
+    /// The maximum number of visitors admitted within any 60 seconds, or `None` if there is no such
+    /// limit.
+    pub new_users_per_minute: Option<u32>,
     /// The time for which a session lasts after its last request or, if the session is fixed, after
     /// the admission.
-    pub(crate) session_duration: Duration,
-    pub(crate) session_renewal: SessionRenewal,
-    pub(crate) queueing_method: QueueingMethod,
-    pub(crate) mode: RoomMode,
+    pub session_duration: Duration,
+    /// Whether requests prolong a session.
+    pub session_renewal: SessionRenewal,
+    /// The order in which waiting visitors are admitted.
+    pub queueing_method: QueueingMethod,
+    /// The mode in which the room runs.
+    pub mode: RoomMode,
     /// The maximum number of places in the line.
-    pub(crate) line_capacity: u32,
+    pub line_capacity: u32,
     /// The time for which a place is kept after the last check-in.
-    pub(crate) place_retention: Duration,
+    pub place_retention: Duration,
     /// The longest interval between check-ins, before jitter is added.
-    pub(crate) refresh_interval: Duration,
-    pub(crate) cookie_test: CookieTest,
-    pub(crate) recovery: Recovery,
+    pub refresh_interval: Duration,
+    /// Whether clients must return a cookie before they get a slot.
+    pub cookie_test: CookieTest,
+    /// The behavior after a loss of state.
+    pub recovery: Recovery,
     /// The longest session duration in earlier deployments of this room, if it was longer than the
     /// current duration.
-    pub(crate) longest_session_duration: Option<Duration>,
-    pub(crate) places_per_network: PlacesPerNetwork,
+    pub longest_session_duration: Option<Duration>,
+    /// The maximum number of places that one network can hold.
+    pub places_per_network: PlacesPerNetwork,
 }
 
 impl RoomRules {
@@ -113,7 +122,7 @@ impl RoomRules {
     /// The maximum is a cap, not a target. If the cap is lowered, the number of active visitors
     /// falls to the new cap as sessions end.
     #[must_use]
-    pub fn with_total_active_users(mut self, users: u32) -> Self {
+    pub fn total_active_users(mut self, users: u32) -> Self {
         self.total_active_users = users;
         self
     }
@@ -123,7 +132,7 @@ impl RoomRules {
     /// The minute slides: each window `(t, t + 60 s]` contains at most `users` admissions, wherever
     /// the window begins.
     #[must_use]
-    pub fn with_new_users_per_minute(mut self, users: impl Into<Option<u32>>) -> Self {
+    pub fn new_users_per_minute(mut self, users: impl Into<Option<u32>>) -> Self {
         self.new_users_per_minute = users.into();
         self
     }
@@ -132,28 +141,28 @@ impl RoomRules {
     ///
     /// With [`SessionRenewal::Fixed`], this time is counted from the admission instead.
     #[must_use]
-    pub fn with_session_duration(mut self, duration: Duration) -> Self {
+    pub fn session_duration(mut self, duration: Duration) -> Self {
         self.session_duration = duration;
         self
     }
 
     /// Sets whether requests prolong a session; [`SessionRenewal::Sliding`] by default.
     #[must_use]
-    pub fn with_session_renewal(mut self, renewal: SessionRenewal) -> Self {
+    pub fn session_renewal(mut self, renewal: SessionRenewal) -> Self {
         self.session_renewal = renewal;
         self
     }
 
     /// Sets the order in which waiting visitors are admitted; [`QueueingMethod::Fifo`] by default.
     #[must_use]
-    pub fn with_queueing_method(mut self, method: QueueingMethod) -> Self {
+    pub fn queueing_method(mut self, method: QueueingMethod) -> Self {
         self.queueing_method = method;
         self
     }
 
     /// Sets the mode in which the room runs; [`RoomMode::Auto`] by default.
     #[must_use]
-    pub fn with_mode(mut self, mode: RoomMode) -> Self {
+    pub fn mode(mut self, mode: RoomMode) -> Self {
         self.mode = mode;
         self
     }
@@ -161,7 +170,7 @@ impl RoomRules {
     /// Sets the maximum number of places in the line; 100 000 by default. If the line is full,
     /// visitors without a place are refused.
     #[must_use]
-    pub fn with_line_capacity(mut self, places: u32) -> Self {
+    pub fn line_capacity(mut self, places: u32) -> Self {
         self.line_capacity = places;
         self
     }
@@ -173,7 +182,7 @@ impl RoomRules {
     /// the line within seconds. A visitor that is admitted immediately needs no place, and a
     /// visitor that already has a place keeps it.
     #[must_use]
-    pub fn with_places_per_network(mut self, places: PlacesPerNetwork) -> Self {
+    pub fn places_per_network(mut self, places: PlacesPerNetwork) -> Self {
         self.places_per_network = places;
         self
     }
@@ -181,10 +190,10 @@ impl RoomRules {
     /// Sets the time for which a place is kept after the last check-in; 5 minutes by default.
     ///
     /// The retention time must be at least twice the [refresh
-    /// interval](Self::with_refresh_interval), so that a visitor that checks in on time never loses
+    /// interval](Self::refresh_interval), so that a visitor that checks in on time never loses
     /// its place.
     #[must_use]
-    pub fn with_place_retention(mut self, duration: Duration) -> Self {
+    pub fn place_retention(mut self, duration: Duration) -> Self {
         self.place_retention = duration;
         self
     }
@@ -193,7 +202,7 @@ impl RoomRules {
     ///
     /// Visitors near the front check in more often, but at most once every 2 seconds.
     #[must_use]
-    pub fn with_refresh_interval(mut self, interval: Duration) -> Self {
+    pub fn refresh_interval(mut self, interval: Duration) -> Self {
         self.refresh_interval = interval;
         self
     }
@@ -201,19 +210,19 @@ impl RoomRules {
     /// Sets whether clients must return a cookie before they get a slot; [`CookieTest::Off`] by
     /// default.
     #[must_use]
-    pub fn with_cookie_test(mut self, test: CookieTest) -> Self {
+    pub fn cookie_test(mut self, test: CookieTest) -> Self {
         self.cookie_test = test;
         self
     }
 
     /// Sets the behavior after a loss of state; [`Recovery::AdmitAtOnce`] by default.
     #[must_use]
-    pub fn with_recovery(mut self, recovery: Recovery) -> Self {
+    pub fn recovery(mut self, recovery: Recovery) -> Self {
         self.recovery = recovery;
         self
     }
 
-    /// Sets the longest [session duration](Self::with_session_duration) in earlier deployments of
+    /// Sets the longest [session duration](Self::session_duration) in earlier deployments of
     /// this room. The default, `None`, means that no earlier duration was longer than the current
     /// duration.
     ///
@@ -221,88 +230,9 @@ impl RoomRules {
     /// rules across a restart, so a deployment that shortens sessions has to specify the old
     /// duration.
     #[must_use]
-    pub fn with_longest_session_duration(mut self, duration: impl Into<Option<Duration>>) -> Self {
+    pub fn longest_session_duration(mut self, duration: impl Into<Option<Duration>>) -> Self {
         self.longest_session_duration = duration.into();
         self
-    }
-
-    /// Returns the name of the room.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Returns the maximum number of active visitors.
-    #[must_use]
-    pub const fn total_active_users(&self) -> u32 {
-        self.total_active_users
-    }
-
-    /// Returns the maximum number of visitors admitted within any 60 seconds, or `None` if there is
-    /// no such limit.
-    #[must_use]
-    pub const fn new_users_per_minute(&self) -> Option<u32> {
-        self.new_users_per_minute
-    }
-
-    /// Returns the current mode.
-    #[must_use]
-    pub const fn mode(&self) -> RoomMode {
-        self.mode
-    }
-
-    /// Returns the current queueing method.
-    #[must_use]
-    pub const fn queueing_method(&self) -> QueueingMethod {
-        self.queueing_method
-    }
-
-    /// Returns whether requests prolong a session.
-    #[must_use]
-    pub const fn session_renewal(&self) -> SessionRenewal {
-        self.session_renewal
-    }
-
-    /// Returns the maximum number of places in the line.
-    #[must_use]
-    pub const fn line_capacity(&self) -> u32 {
-        self.line_capacity
-    }
-
-    /// Returns the limit on the number of places that one network can hold.
-    #[must_use]
-    pub const fn places_per_network(&self) -> PlacesPerNetwork {
-        self.places_per_network
-    }
-
-    /// Returns whether clients must return a cookie before they get a slot.
-    #[must_use]
-    pub const fn cookie_test(&self) -> CookieTest {
-        self.cookie_test
-    }
-
-    /// Returns the behavior after a loss of state.
-    #[must_use]
-    pub const fn recovery(&self) -> Recovery {
-        self.recovery
-    }
-
-    /// Returns the duration of a session.
-    #[must_use]
-    pub const fn session_duration(&self) -> Duration {
-        self.session_duration
-    }
-
-    /// Returns the time for which a place is kept after the last check-in.
-    #[must_use]
-    pub const fn place_retention(&self) -> Duration {
-        self.place_retention
-    }
-
-    /// Returns the interval between check-ins of a visitor far back in line.
-    #[must_use]
-    pub const fn refresh_interval(&self) -> Duration {
-        self.refresh_interval
     }
 
     /// Returns the rules for one of `nodes` nodes that decide independently. Each limit is the

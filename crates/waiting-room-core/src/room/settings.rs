@@ -20,7 +20,7 @@ use crate::{
 /// let capacity = RoomRules::setting("line_capacity").unwrap();
 /// let mut rules = RoomRules::new("shop", 200);
 /// capacity.set(&mut rules, &SettingValue::Count(500))?;
-/// assert_eq!(rules.line_capacity(), 500);
+/// assert_eq!(rules.line_capacity, 500);
 ///
 /// let error = capacity.set(&mut rules, &SettingValue::Count(0)).unwrap_err();
 /// assert_eq!(error.to_string(), "line_capacity is 0, expected at least 1");

@@ -113,12 +113,12 @@ impl EventFigures {
             return None;
         };
         Some(Self {
-            name: event.name().into(),
+            name: event.name.as_str().into(),
             is_prequeue: matches!(phase, Phase::Prequeue { .. }),
-            starts_in: event.start().since(now),
-            ends_in: event.end().since(now),
-            is_shuffled: event.shuffle_at_start().is_some(),
-            entrants: event.shuffle_at_start().map_or(0, entrants),
+            starts_in: event.start.since(now),
+            ends_in: event.end.since(now),
+            is_shuffled: event.shuffle_at_start.is_some(),
+            entrants: event.shuffle_at_start.map_or(0, entrants),
         })
     }
 }
@@ -165,8 +165,8 @@ impl RoomSnapshot {
     /// Returns the figures of a room without visitors, under the given rules.
     #[must_use]
     pub fn empty(at: Timestamp, rules: &RoomRules) -> Self {
-        let total_active_users = rules.total_active_users();
-        let new_users_per_minute = rules.new_users_per_minute();
+        let total_active_users = rules.total_active_users;
+        let new_users_per_minute = rules.new_users_per_minute;
         Self {
             at,
             active: 0,
@@ -176,11 +176,11 @@ impl RoomSnapshot {
             first_touches_in_last_minute: 0,
             waiting: 0,
             present: 0,
-            line_capacity: rules.line_capacity(),
+            line_capacity: rules.line_capacity,
             oldest_wait: Duration::ZERO,
             abandoned: 0,
             admissions_per_minute: 0.0,
-            mode: rules.mode(),
+            mode: rules.mode,
             event: None,
         }
     }

@@ -14,15 +14,31 @@ use crate::{
     room::{Recovery, SessionRenewal},
 };
 
+/// The durations that follow from the rules of a room, see [`RoomRules::timing`].
+///
+/// They are for stores and nodes. An operator sets the rules, and has no need of them.
+#[derive(Clone, Copy, Debug)]
+pub struct Timing<'a> {
+    rules: &'a RoomRules,
+}
+
 impl RoomRules {
+    /// Returns the durations that a store or a node derives from these rules.
+    #[must_use]
+    pub const fn timing(&self) -> Timing<'_> {
+        Timing { rules: self }
+    }
+}
+
+impl Timing<'_> {
     /// Returns the age at which a pass becomes due for renewal: an eighth of the session duration.
     ///
     /// Renewing the pass on every request would cost one store call per request. With renewal at
     /// this age, a visitor causes at most one call in each eighth of the session duration, and a
     /// slot outlives its session by at most an eighth of that duration.
     #[must_use]
-    pub fn renew_after(&self) -> Duration {
-        self.session_duration / 8
+    pub fn renew_after(self) -> Duration {
+        self.rules.session_duration / 8
     }
 
     /// Returns the lifetime of a pass and its slot, counted from the time when the pass was issued
@@ -32,10 +48,10 @@ impl RoomRules {
     /// thus stays active for the full duration after its last request, even if its pass was not yet
     /// due for renewal at that time.
     #[must_use]
-    pub fn pass_lifetime(&self) -> Duration {
-        match self.session_renewal {
-            SessionRenewal::Fixed => self.session_duration,
-            SessionRenewal::Sliding => self.session_duration + self.renew_after(),
+    pub fn pass_lifetime(self) -> Duration {
+        match self.rules.session_renewal {
+            SessionRenewal::Fixed => self.rules.session_duration,
+            SessionRenewal::Sliding => self.rules.session_duration + self.renew_after(),
         }
     }
 
@@ -45,11 +61,11 @@ impl RoomRules {
     /// This rate is used until a rate has been measured. Check-in intervals are never based on a
     /// lower rate.
     #[must_use]
-    pub fn configured_rate(&self) -> f64 {
-        let slots = f64::from(self.total_active_users);
+    pub fn configured_rate(self) -> f64 {
+        let slots = f64::from(self.rules.total_active_users);
         let by_slots = slots / self.pass_lifetime().as_secs_f64();
         let by_minute =
-            self.new_users_per_minute.map_or(f64::INFINITY, |users| f64::from(users) / 60.0);
+            self.rules.new_users_per_minute.map_or(f64::INFINITY, |users| f64::from(users) / 60.0);
         by_slots.min(by_minute)
     }
 
@@ -57,17 +73,17 @@ impl RoomRules {
     /// at `per_second` admissions per second.
     ///
     /// The interval is an eighth of the expected wait, but at least
-    /// [`SHORTEST_INTERVAL`](Self::SHORTEST_INTERVAL) and at most the refresh interval. `jitter`
+    /// [`SHORTEST_INTERVAL`](RoomRules::SHORTEST_INTERVAL) and at most the refresh interval. `jitter`
     /// adds up to 30%, so that visitors do not all check in at once. The result is rounded up to
     /// whole seconds, so that each client can follow it exactly.
     #[must_use]
-    pub fn check_in_interval(&self, ahead: u32, per_second: f64, jitter: u64) -> Duration {
+    pub fn check_in_interval(self, ahead: u32, per_second: f64, jitter: u64) -> Duration {
         // After a quiet period, the measured rate may be near zero. Intervals based on that rate
         // would be long just when slots become free.
         let per_second = per_second.max(self.configured_rate());
         let pace = Duration::try_from_secs_f64((f64::from(ahead) + 1.0) / per_second);
         let base = pace.unwrap_or(Duration::MAX) / 8;
-        spread(base.clamp(Self::SHORTEST_INTERVAL, self.refresh_interval), jitter)
+        spread(base.clamp(RoomRules::SHORTEST_INTERVAL, self.rules.refresh_interval), jitter)
     }
 
     /// Returns the interval until the second touch of a newcomer, which creates its place.
@@ -79,10 +95,10 @@ impl RoomRules {
     /// Each newcomer thus sends one more request in its first minute than if it were asked to come
     /// back after the interval of a visitor far back in line.
     #[must_use]
-    pub fn second_touch_after(&self, newcomers_per_second: f64, jitter: u64) -> Duration {
+    pub fn second_touch_after(self, newcomers_per_second: f64, jitter: u64) -> Duration {
         // If jitter doubles this duration, the result is the longest check-in interval: 1.3 refresh
         // intervals.
-        let longest = self.refresh_interval.as_secs_f64() * 0.65;
+        let longest = self.rules.refresh_interval.as_secs_f64() * 0.65;
         let base = (newcomers_per_second / 1_000.0).min(longest).max(1.0);
         let thousandths = u32::try_from(jitter % SPREAD).unwrap_or(0);
         let spread = base * (1.0 + f64::from(thousandths) / 300.0);
@@ -99,17 +115,18 @@ impl RoomRules {
     /// have been set back, and is asked to wait for another second. A longer lifetime would let
     /// clients collect tickets and use them later.
     #[must_use]
-    pub fn first_ticket_lifetime(&self) -> Duration {
-        (self.refresh_interval * 3 / 2).max(self.refresh_interval + Duration::from_secs(2))
+    pub fn first_ticket_lifetime(self) -> Duration {
+        (self.rules.refresh_interval * 3 / 2)
+            .max(self.rules.refresh_interval + Duration::from_secs(2))
     }
 
     /// Returns whether a ticket no longer keeps its order of arrival at `now`.
     ///
     /// A ticket with a place keeps its order of arrival for
-    /// [`place_retention`](Self::place_retention) after the last check-in. A first ticket keeps it
+    /// [`place_retention`](RoomRules::place_retention()) after the last check-in. A first ticket keeps it
     /// for [`first_ticket_lifetime`](Self::first_ticket_lifetime).
     #[must_use]
-    pub fn has_lapsed(&self, ticket: &Ticket, now: Timestamp) -> bool {
+    pub fn has_lapsed(self, ticket: &Ticket, now: Timestamp) -> bool {
         ticket.last_check_in + self.ticket_lifetime(ticket) <= now
     }
 
@@ -121,7 +138,7 @@ impl RoomRules {
     /// Without this bound, a copy of a ticket could be reissued forever, and be used again once the
     /// store had forgotten that the ticket was used up.
     #[must_use]
-    pub fn may_reissue(&self, ticket: &Ticket, now: Timestamp) -> bool {
+    pub fn may_reissue(self, ticket: &Ticket, now: Timestamp) -> bool {
         !self.has_lapsed(ticket, now) && now < ticket.next_check_in + self.ticket_lifetime(ticket)
     }
 
@@ -133,18 +150,18 @@ impl RoomRules {
     /// next check-in is due less than one `place_retention` after the last check-in, because
     /// `place_retention` is at least two refresh intervals.
     #[must_use]
-    pub fn tickets_void_after(&self) -> Duration {
-        self.place_retention * 3
+    pub fn tickets_void_after(self) -> Duration {
+        self.rules.place_retention * 3
     }
 
-    fn ticket_lifetime(&self, ticket: &Ticket) -> Duration {
-        if ticket.placed { self.place_retention } else { self.first_ticket_lifetime() }
+    fn ticket_lifetime(self, ticket: &Ticket) -> Duration {
+        if ticket.placed { self.rules.place_retention } else { self.first_ticket_lifetime() }
     }
 
     /// Returns the longest check-in interval. It applies while the room admits no visitors.
     #[must_use]
-    pub fn longest_check_in_interval(&self, jitter: u64) -> Duration {
-        spread(self.refresh_interval, jitter)
+    pub fn longest_check_in_interval(self, jitter: u64) -> Duration {
+        spread(self.rules.refresh_interval, jitter)
     }
 
     /// Returns the interval until the next check-in of a visitor in the prequeue of an event that
@@ -152,27 +169,24 @@ impl RoomRules {
     ///
     /// A visitor checks in at the longest interval. Its last check-in before the start is postponed
     /// to just after the start, where the check-ins of a `crowd` are spread over 2 s, or over 1 s for
-    /// each [`STARTERS_PER_SECOND`](Self::STARTERS_PER_SECOND) visitors if that is longer. All
+    /// each [`STARTERS_PER_SECOND`](RoomRules::STARTERS_PER_SECOND) visitors if that is longer. All
     /// visitors thus learn the result of the start within a few seconds, and do not all come at
     /// once. The spread is at most the refresh interval.
     ///
     /// The interval is at most 1.4 refresh intervals, or the longest interval if that is longer, so a
     /// visitor loses neither its place nor the order of a first ticket.
     #[must_use]
-    pub fn interval_before_start(
-        &self,
-        until_start: Duration,
-        crowd: u32,
-        jitter: u64,
-    ) -> Duration {
+    pub fn interval_before_start(self, until_start: Duration, crowd: u32, jitter: u64) -> Duration {
         let usual = self.longest_check_in_interval(jitter);
-        if usual + (self.refresh_interval / 4).min(Self::SHORTEST_INTERVAL) < until_start {
+        if usual + (self.rules.refresh_interval / 4).min(RoomRules::SHORTEST_INTERVAL) < until_start
+        {
             return usual;
         }
-        let longest = self.refresh_interval * 7 / 5;
+        let longest = self.rules.refresh_interval * 7 / 5;
         let most = longest.saturating_sub(until_start);
-        let spread = Duration::from_secs((crowd / Self::STARTERS_PER_SECOND).into());
-        let spread = spread.min(self.refresh_interval).min(most).max(Self::SHORTEST_INTERVAL);
+        let spread = Duration::from_secs((crowd / RoomRules::STARTERS_PER_SECOND).into());
+        let spread =
+            spread.min(self.rules.refresh_interval).min(most).max(RoomRules::SHORTEST_INTERVAL);
         // The part of a second until the start is different for each visitor, so rounding up
         // spreads the visitors over the first second.
         let whole = until_start.as_secs() + u64::from(until_start.subsec_nanos() > 0);
@@ -182,15 +196,15 @@ impl RoomRules {
     /// Returns the time after the start of an event by which every visitor that was present at the
     /// start has checked in: one and a half of the longest check-in intervals.
     #[cfg(feature = "lottery")]
-    pub(crate) fn settles_after(&self) -> Duration {
+    pub(crate) fn settles_after(self) -> Duration {
         self.longest_check_in_interval(SPREAD - 1) * 3 / 2
     }
 
     /// Returns the longest lifetime of a pass under these rules. If the rules specify the longest
     /// earlier session duration, passes issued under earlier rules are taken into account.
     #[must_use]
-    pub fn longest_pass_lifetime(&self) -> Duration {
-        let before = self.longest_session_duration.unwrap_or_default();
+    pub fn longest_pass_lifetime(self) -> Duration {
+        let before = self.rules.longest_session_duration.unwrap_or_default();
         self.pass_lifetime().max(before + before / 8)
     }
 
@@ -201,10 +215,10 @@ impl RoomRules {
     /// [`longest_pass_lifetime`](Self::longest_pass_lifetime). With [`Recovery::AdmitAtOnce`], the
     /// pause is zero.
     #[must_use]
-    pub fn recovery_pause(&self) -> Duration {
-        match self.recovery {
+    pub fn recovery_pause(self) -> Duration {
+        match self.rules.recovery {
             Recovery::AdmitAtOnce => Duration::ZERO,
-            Recovery::Pause => self.longest_pass_lifetime().max(Self::MINUTE),
+            Recovery::Pause => self.longest_pass_lifetime().max(RoomRules::MINUTE),
         }
     }
 
@@ -220,8 +234,8 @@ impl RoomRules {
     /// due after each eighth of the session, so that the node learns whether the session has been
     /// ended through another node.
     #[must_use]
-    pub fn is_renewal_due(&self, pass: &Pass, now: Timestamp) -> bool {
-        let own_part = match self.session_renewal {
+    pub fn is_renewal_due(self, pass: &Pass, now: Timestamp) -> bool {
+        let own_part = match self.rules.session_renewal {
             SessionRenewal::Fixed => pass.expires_at.since(pass.accepted_at) / 8,
             SessionRenewal::Sliding => pass.expires_at.since(pass.last_check_in) / 9,
         };
@@ -236,9 +250,9 @@ impl RoomRules {
     /// have renewed it. A request with such a pass should wait for the store. If it were forwarded at
     /// once, the store might find the session lapsed after the visitor had already been served.
     #[must_use]
-    pub fn may_lapse_first(&self, pass: &Pass, now: Timestamp, under_way: Duration) -> bool {
+    pub fn may_lapse_first(self, pass: &Pass, now: Timestamp, under_way: Duration) -> bool {
         let margin = pass.expires_at.since(pass.last_check_in) / 9;
-        self.session_renewal == SessionRenewal::Sliding
+        self.rules.session_renewal == SessionRenewal::Sliding
             && pass.expires_at.since(now) < under_way.min(margin)
     }
 }

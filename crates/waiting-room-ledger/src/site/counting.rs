@@ -45,13 +45,12 @@ impl Counting {
         if report.counted.is_some() && self.planned == Some((minute, self.version())) {
             return None;
         }
-        let (limit, taken) = self
-            .world()
-            .map_or((room.total_active_users(), 0), |world| (world.limit, world.active));
+        let (limit, taken) =
+            self.world().map_or((room.total_active_users, 0), |world| (world.limit, world.active));
         let free = limit.saturating_sub(taken);
         let active = report.counted.map_or(0, |counted| counted.active);
         let rules = SlotRules::new(limit);
-        let rules = rules.new_users_per_minute(room.new_users_per_minute());
+        let rules = rules.new_users_per_minute(room.new_users_per_minute);
         let plan = |minute: Minute| self.slots_of(minute, &rules, report.at.max(minute.start()));
         let minutes = [plan(minute), plan(minute.next())];
         let term = self

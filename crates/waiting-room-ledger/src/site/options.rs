@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use waiting_room_core::{ConfigError, error::ConfigErrorKind, time::Clock};
+use waiting_room_core::{ConfigError, RoomRules, error::ConfigErrorKind, time::Clock};
 
 use crate::{
     Dial, SharedKeys, SiteId, TcpDial,
@@ -240,6 +240,17 @@ fn check_minute(room: &str, rules: &EscrowRules, policy: Policy) -> Result<(), C
     let kind = if held < expected { ConfigErrorKind::TooSmall } else { ConfigErrorKind::TooLarge };
     let expected = format!("{expected:?}, for which a place in a rolling minute is held");
     Err(ConfigError::new(kind, "session", format!("{held:?}"), expected))
+}
+
+/// Checks the rules of a room, and that none of its passes lasts for longer than the ledgers keep its slot.
+///
+/// # Errors
+///
+/// Returns the errors of [`RoomRules::validate`] and of [`check_session`].
+pub(super) fn checked(rules: &EscrowRules, room: RoomRules) -> Result<RoomRules, ConfigError> {
+    let room = room.validate()?;
+    check_session(rules, room.timing().longest_pass_lifetime())?;
+    Ok(room)
 }
 
 /// Checks that no pass of a room lasts for longer than the ledgers keep its slot.

@@ -27,7 +27,7 @@ use crate::{
     escrow::EscrowRules,
     site::{
         agent::Agent,
-        options::{SiteOptions, check_session},
+        options::{SiteOptions, check_session, checked},
         state::SiteState,
     },
 };
@@ -114,7 +114,7 @@ impl SiteStore {
         D: Dial,
     {
         let site = site.validate()?;
-        check_session(&site.rules, rules.longest_pass_lifetime())?;
+        let rules = checked(&site.rules, rules)?;
         let room = RedisStore::connect(open, rules, options.of_site()).await?;
         Self::start(room, site)
     }
@@ -136,7 +136,7 @@ impl SiteStore {
         D: Dial,
     {
         let site = site.validate()?;
-        check_session(&site.rules, rules.longest_pass_lifetime())?;
+        let rules = checked(&site.rules, rules)?;
         let room = RedisStore::with_connection(connection, rules, options.of_site()).await?;
         Self::start(room, site)
     }
@@ -147,7 +147,7 @@ impl SiteStore {
         check_session(&site.rules, longest_pass(&room))?;
         let unavailable = |error| StoreError::new(StoreErrorKind::Unavailable).with_source(error);
         let random = || getrandom::u64().map_err(unavailable);
-        let name = room.rules().name().to_owned();
+        let name = room.rules().name.clone();
         site.check_rooms(&name)?;
         if let Some(warning) = site.rules_warning() {
             let site = site.site.number();
@@ -238,7 +238,7 @@ impl SiteStore {
 /// the oldest, and gets the slots of all sites then.
 fn front(rules: &RoomRules, within: Duration) -> u32 {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
-    let by_rate = (rules.configured_rate() * within.as_secs_f64()) as u32;
+    let by_rate = (rules.timing().configured_rate() * within.as_secs_f64()) as u32;
     by_rate.max(FRONT)
 }
 
@@ -247,16 +247,8 @@ const FRONT: u32 = 16;
 
 /// The longest lifetime of a pass of a room, under its own rules and those of its events.
 fn longest_pass(room: &RedisStore) -> Duration {
-    let own = room.rules().longest_pass_lifetime();
-    let Some(plan) = room.plan() else { return own };
-    let own = own.max(plan.rules().longest_pass_lifetime());
-    own.max(longest_of(plan.schedule()))
-}
-
-/// The longest lifetime of a pass that an event issues.
-fn longest_of(schedule: &Schedule) -> Duration {
-    let longest = schedule.longest_session_duration().unwrap_or_default();
-    longest + longest / 8
+    let own = room.rules().timing().longest_pass_lifetime();
+    room.plan().map_or(own, |plan| own.max(plan.longest_pass_lifetime()))
 }
 
 impl Store for SiteStore {
@@ -355,10 +347,9 @@ impl Store for SiteStore {
         let refused = Arc::new(OnceLock::<ConfigError>::new());
         let rules = self.rules;
         let seen = Arc::clone(&refused);
-        let checked = move |old: RoomRules| {
-            let new = change(old.clone());
-            match check_session(&rules, new.longest_pass_lifetime()) {
-                Ok(()) => new,
+        let change = move |old: RoomRules| {
+            match checked(&rules, change(old.clone())) {
+                Ok(new) => new,
                 Err(error) => {
                     // The first error is as good as any other.
                     let _ = seen.set(error);
@@ -366,13 +357,14 @@ impl Store for SiteStore {
                 }
             }
         };
-        self.room.configure(checked).await?;
+        self.room.configure(change).await?;
         refused.get().map_or(Ok(()), |error| Err(error.clone().into()))
     }
 
     async fn schedule(&self, schedule: Schedule) -> Result<(), StoreError> {
-        check_session(&self.rules, longest_of(&schedule))?;
-        self.room.schedule(schedule).await
+        let plan = RoomPlan::new(RoomRules::clone(&self.rules()), schedule);
+        check_session(&self.rules, plan.longest_pass_lifetime())?;
+        self.room.schedule(plan.schedule).await
     }
 }
 
@@ -388,6 +380,13 @@ impl fmt::Debug for SiteStore {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rules_that_are_out_of_bounds_are_refused_before_their_passes_are_timed() {
+        let rules = RoomRules::new("shop", 1).session_duration(Duration::MAX);
+        let expected = rules.clone().validate().unwrap_err();
+        assert_eq!(checked(&EscrowRules::new(), rules).unwrap_err(), expected);
+    }
 
     #[test]
     fn the_length_of_the_front_follows_the_speed_of_the_world() {

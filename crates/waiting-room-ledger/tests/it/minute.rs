@@ -63,9 +63,8 @@ impl Site {
             async move { client.get_multiplexed_async_connection().await }
         };
         // Each site alone would admit twice the limit, if the rules of the room had a say.
-        let room = RoomRules::new("shop", ACTIVE)
-            .with_session_duration(SESSION)
-            .with_new_users_per_minute(2 * NEW);
+        let room =
+            RoomRules::new("shop", ACTIVE).session_duration(SESSION).new_users_per_minute(2 * NEW);
         let options = RedisStoreOptions::new().deadline(Duration::from_secs(5));
         let options = options.clock(clock.clone());
         let site = SiteOptions::new(SiteId::new(number), SLOTS, [ledger.to_owned()], keys())
@@ -174,7 +173,7 @@ async fn a_limit_on_new_visitors_that_would_not_hold_is_refused_at_the_start_by_
     let refused = async |room: &str, rules, policy| {
         let site = SiteOptions::new(SiteId::new(1), SLOTS, ["127.0.0.1:9".to_owned()], keys());
         let site = site.policy(policy).new_users_per_minute(room, rules);
-        let rules = RoomRules::new("shop", 9).with_session_duration(SESSION);
+        let rules = RoomRules::new("shop", 9).session_duration(SESSION);
         let options = RedisStoreOptions::new().deadline(Duration::from_secs(5));
         let store = SiteStore::with_connection(connection.clone(), rules, options, site);
         let refused: StoreError = store.await.unwrap_err();

@@ -84,7 +84,7 @@ async fn application(
     };
     let options = RedisStoreOptions::new().deadline(Duration::from_secs(2));
     let site = SiteOptions::new(SiteId::new(site), escrow, [ledger.to_owned()], keys());
-    let rules = RoomRules::new("shop", 1_000).with_session_duration(pass * 8 / 9);
+    let rules = RoomRules::new("shop", 1_000).session_duration(pass * 8 / 9);
     let store = SiteStore::connect(open, rules, options, site).await.unwrap();
     let config = WaitingRoomConfig::builder("shop")
         .room_store(store, StoreFailure::Wait)

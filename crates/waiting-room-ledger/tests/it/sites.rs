@@ -196,7 +196,7 @@ async fn two_sites_keep_one_limit_and_a_dead_ledger_stops_nothing_in_a_lease() {
     let engines = Engine::ALL.map(|engine| EngineServer::start(engine, Persistence::Never));
     let servers = engines.map(|server| server.unwrap());
     // Each site alone would admit twice the limit, if the rules of the room had a say.
-    let rules = RoomRules::new("shop", 2 * LIMIT).with_session_duration(SESSION);
+    let rules = RoomRules::new("shop", 2 * LIMIT).session_duration(SESSION);
     let sites = [
         join(&servers[0], 1, (&address, RULES), rules.clone()).await.unwrap(),
         join(&servers[1], 2, (&address, RULES), rules).await.unwrap(),
@@ -352,7 +352,7 @@ async fn a_site_warns_of_a_lease_that_is_as_long_as_a_session() {
         let client = redis::Client::open(server.url()).unwrap();
         async move {
             let connection = client.get_multiplexed_async_connection().await.unwrap();
-            let rules = RoomRules::new(name, 9).with_session_duration(SESSION);
+            let rules = RoomRules::new(name, 9).session_duration(SESSION);
             let options = RedisStoreOptions::new().deadline(Duration::from_secs(5));
             SiteStore::with_connection(connection, rules, options, site.policy(policy)).await
         }
@@ -380,7 +380,7 @@ async fn passes_that_outlive_their_slots_are_refused_at_the_start_and_later() {
     let connection = client.get_multiplexed_async_connection().await.unwrap();
     let options = || RedisStoreOptions::new().deadline(Duration::from_secs(5));
     let site = || SiteOptions::new(SiteId::new(1), RULES, ["127.0.0.1:9".to_owned()], keys());
-    let rules = |session| RoomRules::new("shop", 9).with_session_duration(session);
+    let rules = |session| RoomRules::new("shop", 9).session_duration(session);
 
     let long = rules(Duration::from_secs(3));
     let refused = SiteStore::with_connection(connection.clone(), long, options(), site());
@@ -391,10 +391,10 @@ async fn passes_that_outlive_their_slots_are_refused_at_the_start_and_later() {
 
     let store = SiteStore::with_connection(connection.clone(), rules(SESSION), options(), site());
     let store = store.await.unwrap();
-    let longer = |rules: RoomRules| rules.with_session_duration(Duration::from_secs(3));
+    let longer = |rules: RoomRules| rules.session_duration(Duration::from_secs(3));
     let refused = sentence_of(&store.configure(longer).await.unwrap_err());
     assert!(refused.contains(sentence), "{refused}");
-    assert_eq!(store.rules().session_duration(), SESSION);
+    assert_eq!(store.rules().session_duration, SESSION);
 
     let nowhere = SiteOptions::new(SiteId::new(1), RULES, [], keys());
     let refused = SiteStore::with_connection(connection, rules(SESSION), options(), nowhere);

@@ -17,8 +17,8 @@ use crate::{
 
 /// Returns the places that were drawn for these visitors.
 fn places(store: &RedisStore, crowd: &[(Visitor, u32)]) -> Vec<u32> {
-    let reveal = store.plan().unwrap().reveal().unwrap().clone();
-    let commitment = shuffled().events()[0].shuffle_at_start().unwrap();
+    let reveal = store.plan().unwrap().reveal.clone().unwrap();
+    let commitment = shuffled().events()[0].shuffle_at_start.unwrap();
     let shuffle = reveal.verify(&commitment).unwrap();
     crowd.iter().map(|(_, number)| shuffle.place_of(*number).unwrap()).collect()
 }
@@ -132,7 +132,7 @@ async fn visitors_without_a_number_do_not_wait_for_each_other_after_a_draw() {
             late.push(Visitor::Waits(ticket));
         }
         clock.advance(Duration::from_secs(2));
-        stores[0].configure(|rules| rules.with_total_active_users(1)).await.unwrap();
+        stores[0].configure(|rules| rules.total_active_users(1)).await.unwrap();
         let first = stores[0].enter(VisitorId::new(9 << 70)).await.unwrap();
         let Verdict::Admit { pass, .. } = first else { panic!("{first:?}") };
         for visitor in &mut late {
@@ -171,7 +171,7 @@ async fn after_a_loss_just_behind_the_start_active_visitors_delay_no_others() {
         assert_eq!(crowd.len(), 8);
         clock.advance(Duration::from_secs(1));
         let () = redis::cmd("FLUSHALL").query_async(&mut manager(&server).await).await.unwrap();
-        stores[0].configure(|rules| rules.with_total_active_users(1)).await.unwrap();
+        stores[0].configure(|rules| rules.total_active_users(1)).await.unwrap();
         // The four with the best places are inside, of which the room knows nothing. The next one
         // does not wait for them, and the one after it does not wait for either.
         for _ in 0..3 {
@@ -194,7 +194,7 @@ async fn a_room_idle_over_the_start_gives_all_entrants_time_to_check_in() {
         let server = start(engine);
         let clock = ManualClock::new(at(0));
         let seed = Seed::new([7; 32]);
-        let doors = Event::new("doors", at(300), at(900)).with_prequeue_start(at(100));
+        let doors = Event::new("doors", at(300), at(900)).prequeue_start(at(100));
         let schedule = Schedule::new([doors]).unwrap().with_seed("shop", "doors", seed).unwrap();
         let stores = nodes(&server, &clock, 5, schedule).await;
         clock.advance(Duration::from_secs(110));

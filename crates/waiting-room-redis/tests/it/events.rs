@@ -24,12 +24,12 @@ pub(crate) fn at(secs: u64) -> Timestamp {
 
 pub(crate) fn rules(slots: u32) -> RoomRules {
     let day = Duration::from_secs(24 * 60 * 60);
-    RoomRules::new("shop", slots).with_session_duration(day)
+    RoomRules::new("shop", slots).session_duration(day)
 }
 
 /// The prequeue begins after 100 s, the event starts after 300 s and ends after 900 s.
 pub(crate) fn doors() -> Event {
-    Event::new("doors", at(300), at(900)).with_prequeue_start(at(100))
+    Event::new("doors", at(300), at(900)).prequeue_start(at(100))
 }
 
 fn plain() -> Schedule {
@@ -148,10 +148,10 @@ async fn both_nodes_admit_entrants_in_an_order_that_anyone_can_recompute() {
             }
         }
         // The order follows from what both nodes publish, and from the commitment alone.
-        let commitment = shuffled().events()[0].shuffle_at_start().unwrap();
+        let commitment = shuffled().events()[0].shuffle_at_start.unwrap();
         for store in &stores {
             store.snapshot().await.unwrap();
-            let reveal = store.plan().unwrap().reveal().unwrap().clone();
+            let reveal = store.plan().unwrap().reveal.clone().unwrap();
             let shuffle = reveal.verify(&commitment).unwrap();
             assert_eq!(shuffle.entrants(), 30);
             for (visitor, number) in crowd.iter().zip(&numbers) {
@@ -177,8 +177,8 @@ async fn all_nodes_start_at_the_same_instant_of_the_servers_clock_without_a_requ
         let begins_at = stores[0].now() + Duration::from_millis(300);
         let doors_at = begins_at + Duration::from_secs(10);
         let doors = Event::new("doors", doors_at, doors_at + Duration::from_secs(60))
-            .with_prequeue_start(begins_at)
-            .with_limits(9, None);
+            .prequeue_start(begins_at)
+            .limits(9, None);
         stores[0].schedule(Schedule::new([doors.clone()]).unwrap()).await.unwrap();
         eventually(async || stores[1].plan()).await;
         let mut tickets = Vec::new();
@@ -203,7 +203,7 @@ async fn all_nodes_start_at_the_same_instant_of_the_servers_clock_without_a_requ
                 refused @ Verdict::Refuse { .. } => panic!("{refused:?}"),
             });
             earliest = earliest.min(pass.await.accepted_at);
-            assert_eq!(store.rules().total_active_users(), 9);
+            assert_eq!(store.rules().total_active_users, 9);
         }
         assert!(earliest >= doors_at, "{engine}: {earliest:?} is before {doors_at:?}");
     })
@@ -258,7 +258,7 @@ async fn a_room_lost_in_a_prequeue_reopens_with_its_events_and_numbers() {
             }
         }
         assert_eq!(places(&crowd), before);
-        assert_eq!(stores[0].plan().unwrap().reveal().unwrap().entrants(), 13);
+        assert_eq!(stores[0].plan().unwrap().reveal.as_ref().unwrap().entrants(), 13);
     })
     .await;
 }
@@ -273,8 +273,8 @@ async fn events_change_on_one_node_and_started_ones_are_fixed_on_all() {
         assert_eq!(there.plan(), None);
         here.schedule(shuffled()).await.unwrap();
         // A change on the other node, which may not have heard of the events, keeps them.
-        there.configure(|rules| rules.with_total_active_users(7)).await.unwrap();
-        assert_eq!(there.plan().unwrap().schedule().events(), shuffled().events());
+        there.configure(|rules| rules.total_active_users(7)).await.unwrap();
+        assert_eq!(there.plan().unwrap().schedule.events(), shuffled().events());
         clock.advance(Duration::from_secs(150));
         let message = |error: StoreError| {
             assert_eq!(error.kind(), StoreErrorKind::Rules);
@@ -283,14 +283,14 @@ async fn events_change_on_one_node_and_started_ones_are_fixed_on_all() {
         let error = there.schedule(plain()).await.unwrap_err();
         assert!(message(error).contains("because event \"doors\" has begun"), "{engine}");
         // The event inherits what an operator changes in the meantime.
-        here.configure(|rules| rules.with_total_active_users(2)).await.unwrap();
+        here.configure(|rules| rules.total_active_users(2)).await.unwrap();
         let in_force = here.rules();
-        assert_eq!(in_force.total_active_users(), 2);
-        assert_eq!(in_force.mode(), RoomMode::QueueAll);
+        assert_eq!(in_force.total_active_users, 2);
+        assert_eq!(in_force.mode, RoomMode::QueueAll);
         // A node that is started again, as an older release that knows no events, keeps them.
         let again = node_by(clock.clone(), &server, rules(8)).await;
-        assert_eq!(again.plan().unwrap().schedule().events(), shuffled().events());
-        assert_eq!(again.plan().unwrap().rules().total_active_users(), 8);
+        assert_eq!(again.plan().unwrap().schedule.events(), shuffled().events());
+        assert_eq!(again.plan().unwrap().rules.total_active_users, 8);
         again.schedule(Schedule::default()).await.unwrap();
         assert_eq!(again.plan(), None);
         let verdict = there.enter(VisitorId::new(1)).await.unwrap();
@@ -317,8 +317,8 @@ async fn a_layer_takes_a_store_that_was_given_the_events_of_its_configuration() 
         let config = config.into_builder().room_store(store, StoreFailure::Wait);
         let layer = WaitingRoomLayer::new(config.build().unwrap());
         let room = layer.handle().room().unwrap();
-        assert_eq!(room.rules_at(at(300)).mode(), RoomMode::Auto);
-        assert_eq!(room.rules_at(at(299)).mode(), RoomMode::QueueAll);
+        assert_eq!(room.rules_at(at(300)).mode, RoomMode::Auto);
+        assert_eq!(room.rules_at(at(299)).mode, RoomMode::QueueAll);
         assert!(room.reveal().is_none(), "{engine}");
         room.set_schedule(Schedule::default()).await.unwrap();
         assert_eq!(room.schedule().events(), []);

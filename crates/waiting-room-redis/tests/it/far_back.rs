@@ -36,7 +36,7 @@ async fn a_visitor_far_back_costs_no_call_and_stays_in_line() {
     on_each(async |engine| {
         let server = start(engine);
         let clock = ManualClock::new(Timestamp::from_secs(1_700_000_000));
-        let rules = RoomRules::new("shop", 1).with_session_duration(Duration::from_secs(600));
+        let rules = RoomRules::new("shop", 1).session_duration(Duration::from_secs(600));
         let store = node_by(clock.clone(), &server, rules).await;
         let tickets = line(&store, &clock).await;
         clock.advance(Duration::from_secs(20));
@@ -73,7 +73,7 @@ async fn a_visitor_far_back_learns_that_no_visitor_is_admitted() {
         let clock = ManualClock::new(Timestamp::from_secs(1_700_000_000));
         let store = node_by(clock.clone(), &server, RoomRules::new("shop", 1)).await;
         let tickets = line(&store, &clock).await;
-        store.configure(|rules| rules.with_mode(RoomMode::QueueAll)).await.unwrap();
+        store.configure(|rules| rules.mode(RoomMode::QueueAll)).await.unwrap();
         store.snapshot().await.unwrap();
         let verdict = store.check_in(tickets[299]).await.unwrap();
         assert_eq!(verdict.reason(), &Reason::QueueAll);

@@ -17,7 +17,7 @@ use crate::{
 };
 
 fn encore() -> Event {
-    Event::new("encore", at(2_000), at(3_000)).with_prequeue_start(at(1_500))
+    Event::new("encore", at(2_000), at(3_000)).prequeue_start(at(1_500))
 }
 
 fn seeded(events: impl IntoIterator<Item = Event>, seed: u8) -> Schedule {
@@ -52,7 +52,7 @@ async fn a_node_that_starts_with_other_events_does_not_change_started_ones() {
             // Another seed. The message contains both commitments, and neither of the seeds.
             let other = seeded([doors()], 8);
             let commitment =
-                |schedule: &Schedule| schedule.events()[0].shuffle_at_start().unwrap().to_string();
+                |schedule: &Schedule| schedule.events()[0].shuffle_at_start.unwrap().to_string();
             let given = commitment(&other);
             let expected = commitment(&shuffled());
             let message = refused(join(&server, &clock, other).await);
@@ -62,11 +62,11 @@ async fn a_node_that_starts_with_other_events_does_not_change_started_ones() {
                 format!("shuffle_at_start is {given}, expected {expected}, {because}"),
                 "{engine}"
             );
-            let other = doors().with_prequeue_start(at(120));
+            let other = doors().prequeue_start(at(120));
             let message = refused(join(&server, &clock, seeded([other], 7)).await);
             assert!(message.starts_with("prequeue_start is 2023-11-14T22:15:20Z"), "{message}");
             assert!(message.contains("2023-11-14T22:15:00Z, because event \"doors\" has begun"));
-            let other = doors().with_start(at(305));
+            let other = doors().start(at(305));
             if during > 300 {
                 let message = refused(join(&server, &clock, seeded([other], 7)).await);
                 assert!(message.starts_with("start is 2023-11-14T22:18:25Z"), "{message}");
@@ -81,17 +81,17 @@ async fn a_node_that_starts_with_other_events_does_not_change_started_ones() {
             for store in &stores {
                 store.snapshot().await.unwrap();
                 let plan = store.plan().unwrap();
-                assert_eq!(plan.schedule().events(), shuffled().events(), "{engine}");
-                assert_eq!(plan.rules(), &rules(5));
+                assert_eq!(plan.schedule.events(), shuffled().events(), "{engine}");
+                assert_eq!(plan.rules, rules(5));
             }
         }
         // The room has gone on, with the same draw.
         for visitor in &mut crowd {
             visitor.ask(&stores[0]).await;
         }
-        let reveal = stores[0].plan().unwrap().reveal().unwrap().clone();
+        let reveal = stores[0].plan().unwrap().reveal.clone().unwrap();
         assert_eq!(reveal.entrants(), 12);
-        let commitment = shuffled().events()[0].shuffle_at_start().unwrap();
+        let commitment = shuffled().events()[0].shuffle_at_start.unwrap();
         assert!(reveal.verify(&commitment).is_ok());
     })
     .await;
@@ -112,11 +112,11 @@ async fn nodes_that_start_with_different_events_keep_the_running_event() {
         for schedule in [longer.clone(), shuffled(), Schedule::default(), only_encore, longer] {
             let store = join(&server, &clock, schedule.clone()).await.unwrap();
             let plan = store.plan().unwrap();
-            let names: Vec<_> = plan.schedule().events().iter().map(Event::name).collect();
+            let names: Vec<_> = plan.schedule.events().iter().map(|event| &event.name).collect();
             let is_given = schedule.event("encore").is_some();
             let expected: &[&str] = if is_given { &["doors", "encore"] } else { &["doors"] };
             assert_eq!(names, expected, "{engine}");
-            assert_eq!(plan.schedule().event("doors"), shuffled().event("doors"));
+            assert_eq!(plan.schedule.event("doors"), shuffled().event("doors"));
             let verdict = store.enter(VisitorId::new(77)).await.unwrap();
             assert_eq!(*verdict.reason(), Reason::Prequeue, "{engine}");
         }
@@ -132,7 +132,7 @@ async fn nodes_that_start_with_different_events_keep_the_running_event() {
         clock.advance_to(at(901));
         let again = Event::new("doors", at(4_000), at(5_000));
         let store = join(&server, &clock, Schedule::new([again.clone()]).unwrap()).await.unwrap();
-        assert_eq!(store.plan().unwrap().schedule().events(), [again], "{engine}");
+        assert_eq!(store.plan().unwrap().schedule.events(), [again], "{engine}");
         let verdict = store.enter(VisitorId::new(78)).await.unwrap();
         assert!(matches!(verdict, Verdict::Wait { .. } | Verdict::Admit { .. }));
     })

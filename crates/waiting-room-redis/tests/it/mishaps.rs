@@ -65,7 +65,7 @@ async fn no_key_of_a_room_stays_forever_after_its_node_was_killed() {
     on_each(async |engine| {
         let server = start(engine);
         let clock = ManualClock::new(START);
-        let rules = RoomRules::new("shop", 1).with_session_duration(Duration::from_secs(80));
+        let rules = RoomRules::new("shop", 1).session_duration(Duration::from_secs(80));
         let store = node_by(clock.clone(), &server, rules).await;
         admitted(&store, 1).await;
         let ticket = queued(&store, 7 << 64 | 2).await;
@@ -110,8 +110,8 @@ async fn many_nodes_look_at_a_room_by_one_script_a_second() {
         let scripts = crate::limits::support::scripts(&server).await;
         assert!((2..=2 * NODES).contains(&scripts), "{engine}: {scripts} of {}", 4 * NODES);
         // A change on one node still reaches the others.
-        nodes[0].configure(|rules| rules.with_total_active_users(2)).await.unwrap();
-        eventually(async || (nodes[9].rules().total_active_users() == 2).then_some(())).await;
+        nodes[0].configure(|rules| rules.total_active_users(2)).await.unwrap();
+        eventually(async || (nodes[9].rules().total_active_users == 2).then_some(())).await;
     })
     .await;
 }
@@ -142,7 +142,7 @@ async fn a_deleted_key_stops_nothing() {
         for key in ["visitors", "deadlines", "ended", "voids"].into_iter().chain(of_line) {
             let server = start(engine);
             let clock = ManualClock::new(START);
-            let rules = RoomRules::new("shop", 1).with_session_duration(Duration::from_secs(80));
+            let rules = RoomRules::new("shop", 1).session_duration(Duration::from_secs(80));
             let store = node_by(clock.clone(), &server, rules).await;
             let pass = admitted(&store, 1).await;
             let ticket = queued(&store, 7 << 64 | 2).await;
@@ -170,7 +170,7 @@ async fn a_deleted_key_stops_nothing() {
 async fn rules_that_only_a_newer_release_can_read_are_no_failure_of_the_server() {
     on_each(async |engine| {
         let server = start(engine);
-        let rules = RoomRules::new("shop", 100).with_queueing_method(QueueingMethod::Random);
+        let rules = RoomRules::new("shop", 100).queueing_method(QueueingMethod::Random);
         let store = node(&server, rules).await;
         let mut connection = manager(&server).await;
         let rules: String = connection.hget("{wr:shop}:room", "rules").await.unwrap();
@@ -182,7 +182,7 @@ async fn rules_that_only_a_newer_release_can_read_are_no_failure_of_the_server()
             store.snapshot().await.unwrap();
             admitted(&store, id).await;
         }
-        assert_eq!(store.rules().total_active_users(), 100, "the last rules it could read");
+        assert_eq!(store.rules().total_active_users, 100, "the last rules it could read");
     })
     .await;
 }
@@ -241,7 +241,7 @@ async fn a_server_without_free_memory_renews_and_ends_sessions() {
     on_each(async |engine| {
         let server = start(engine);
         let clock = ManualClock::new(START);
-        let rules = RoomRules::new("shop", 2).with_session_duration(Duration::from_secs(80));
+        let rules = RoomRules::new("shop", 2).session_duration(Duration::from_secs(80));
         let store = node_by(clock.clone(), &server, rules).await;
         let ann = admitted(&store, 1).await;
         admitted(&store, 2).await;
@@ -267,7 +267,7 @@ async fn sessions_that_have_lapsed_do_not_count_before_they_are_removed() {
         let server = start(engine);
         let clock = ManualClock::new(START);
         let rules = RoomRules::new("shop", 3 * WAVE);
-        let rules = rules.with_session_duration(Duration::from_secs(80));
+        let rules = rules.session_duration(Duration::from_secs(80));
         let store = node_by(clock.clone(), &server, rules).await;
         for wave in 0..3 {
             let crowd =
@@ -294,7 +294,7 @@ async fn a_crowd_that_has_vanished_is_cleared_within_moments() {
         let server = start(engine);
         let clock = ManualClock::new(START);
         // In a closed room, the server decides each check-in.
-        let rules = RoomRules::new("shop", 100).with_mode(RoomMode::QueueAll);
+        let rules = RoomRules::new("shop", 100).mode(RoomMode::QueueAll);
         let store = node_by(clock.clone(), &server, rules).await;
         for wave in 0..10 {
             let crowd = (0..1_000).map(|who| {
@@ -313,7 +313,7 @@ async fn a_crowd_that_has_vanished_is_cleared_within_moments() {
             (pages == 0).then_some(())
         })
         .await;
-        store.configure(|rules| rules.with_mode(RoomMode::Auto)).await.unwrap();
+        store.configure(|rules| rules.mode(RoomMode::Auto)).await.unwrap();
         admitted(&store, 1).await;
     })
     .await;
@@ -323,7 +323,7 @@ async fn a_crowd_that_has_vanished_is_cleared_within_moments() {
 async fn a_room_without_requests_is_forgotten() {
     on_each(async |engine| {
         let server = start(engine);
-        let rules = RoomRules::new("shop", 1).with_refresh_interval(Duration::from_secs(2));
+        let rules = RoomRules::new("shop", 1).refresh_interval(Duration::from_secs(2));
         let store = node(&server, rules).await;
         admitted(&store, 1).await;
         let ticket = queued(&store, 7 << 64 | 2).await;

@@ -18,8 +18,8 @@ const NETWORKS: &str = "{wr:shop}:networks";
 
 fn rules() -> RoomRules {
     RoomRules::new("shop", 1)
-        .with_session_duration(Duration::from_secs(80))
-        .with_places_per_network(PlacesPerNetwork::Limit(2))
+        .session_duration(Duration::from_secs(80))
+        .places_per_network(PlacesPerNetwork::Limit(2))
 }
 
 /// Starts a node, and fills its room.
@@ -71,13 +71,10 @@ async fn a_network_has_no_more_places_than_its_share_whichever_node_it_asks() {
         assert_eq!(here.snapshot().await.unwrap().waiting, 4);
         assert_eq!(counted(&server).await, 3, "one has no known network");
         // An operator's change applies on all nodes.
-        there
-            .configure(|rules| rules.with_places_per_network(PlacesPerNetwork::Off))
-            .await
-            .unwrap();
+        there.configure(|rules| rules.places_per_network(PlacesPerNetwork::Off)).await.unwrap();
         assert!(has_place(&here, 7, 50).await);
         let shadow = PlacesPerNetwork::Shadow(2);
-        here.configure(|rules| rules.with_places_per_network(shadow)).await.unwrap();
+        here.configure(|rules| rules.places_per_network(shadow)).await.unwrap();
         let verdict = comes(&there, 7, 51).await;
         assert_eq!(*verdict.reason(), Reason::QueuedNetworkFull);
         assert_eq!(counted(&server).await, 5);
@@ -102,10 +99,7 @@ async fn a_place_that_ends_in_any_way_is_free_for_its_network() {
         assert!(matches!(verdict, Verdict::Admit { .. }), "{verdict:?}");
         assert!(has_place(&store, 7, 5).await && !has_place(&store, 7, 6).await);
         // More places lapse at once than one script clears.
-        store
-            .configure(|rules| rules.with_places_per_network(PlacesPerNetwork::Off))
-            .await
-            .unwrap();
+        store.configure(|rules| rules.places_per_network(PlacesPerNetwork::Off)).await.unwrap();
         for who in 1_000..2_300 {
             let seen = waiting_room_core::Ticket::new(of(9, who), START, clock.now(), START);
             store.check_in(seen).await.unwrap();

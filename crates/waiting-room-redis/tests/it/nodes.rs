@@ -14,7 +14,7 @@ use crate::support::{
 async fn four_nodes_admit_exactly_the_limit_of_a_crowd() {
     on_each(async |engine| {
         let server = start(engine);
-        let rules = RoomRules::new("shop", 20).with_new_users_per_minute(15);
+        let rules = RoomRules::new("shop", 20).new_users_per_minute(15);
         let mut visitors = JoinSet::new();
         for number in 0..4_u128 {
             let store = node(&server, rules.clone()).await;

@@ -16,7 +16,7 @@ use crate::support::{admitted, eventually, manager, node_by, on_each, queued, st
 const START: Timestamp = Timestamp::from_secs(1_700_000_000);
 
 fn rules(recovery: Recovery) -> RoomRules {
-    RoomRules::new("shop", 2).with_session_duration(Duration::from_secs(80)).with_recovery(recovery)
+    RoomRules::new("shop", 2).session_duration(Duration::from_secs(80)).recovery(recovery)
 }
 
 /// Opens a room, waits until its first pause is over, and admits a visitor.
@@ -74,7 +74,7 @@ async fn holds_for_an_hour(store: &RedisStore, server: &EngineServer, clock: &Ma
 }
 
 fn long_rules() -> RoomRules {
-    rules(Recovery::Pause).with_session_duration(Duration::from_secs(3_600))
+    rules(Recovery::Pause).session_duration(Duration::from_secs(3_600))
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -178,7 +178,7 @@ async fn rules_that_an_operator_changed_outlive_the_memory_of_the_server() {
         let server = start(engine);
         let clock = ManualClock::new(START);
         let (store, _) = used(&server, &clock, Recovery::AdmitAtOnce).await;
-        store.configure(|rules| rules.with_total_active_users(1)).await.unwrap();
+        store.configure(|rules| rules.total_active_users(1)).await.unwrap();
         let () = redis::cmd("FLUSHALL").query_async(&mut manager(&server).await).await.unwrap();
         admitted(&store, 5).await;
         queued(&store, 6).await;

@@ -16,7 +16,7 @@ use waiting_room_core::{
 use waiting_room_redis::{GateShare, GateShareOptions, GateStoreFailure, RedisLimits, RedisStore};
 
 use crate::{
-    limits::support::{ALL, ask, charge, policy},
+    limits::support::{all, ask, charge, policy},
     support::{admitted, connection, on_each, open, patient, queued, start},
 };
 
@@ -43,7 +43,7 @@ async fn the_rights_in_the_manual_are_enough() {
         admitted(&drawn, 3).await;
         takes_part_in_a_draw(&drawn, &clock).await;
         let limits = RedisLimits::connect(connect.clone(), "api", patient()).await.unwrap();
-        for algorithm in ALL {
+        for algorithm in all() {
             let ask = ask(&policy(algorithm, Quota::per_hour(10)), "ann", 2);
             let charged = charge(&limits, &ask).await.charge.unwrap();
             limits.settle(&ask, &charged, 1).unwrap();
@@ -63,8 +63,8 @@ async fn goes_in_and_out(store: &RedisStore) {
     let ticket = queued(store, 7 << 64 | 2).await;
     store.check_in(ticket).await.unwrap();
     assert!(matches!(store.renew(pass).await.unwrap(), Renewal::Renew(_)));
-    store.configure(|rules| rules.with_queueing_method(QueueingMethod::Random)).await.unwrap();
-    store.configure(|rules| rules.with_queueing_method(QueueingMethod::Fifo)).await.unwrap();
+    store.configure(|rules| rules.queueing_method(QueueingMethod::Random)).await.unwrap();
+    store.configure(|rules| rules.queueing_method(QueueingMethod::Fifo)).await.unwrap();
     store.leave(pass.id).await.unwrap();
     assert!(matches!(store.check_in(ticket).await.unwrap(), Verdict::Admit { .. }));
     store.enter(VisitorId::new(3)).await.unwrap();
@@ -75,7 +75,7 @@ async fn goes_in_and_out(store: &RedisStore) {
 /// Lets an entrant take its place in a draw.
 async fn takes_part_in_a_draw(store: &RedisStore, clock: &ManualClock) {
     let [prequeue, start, end] = [1, 21, 91].map(|secs| store.now() + Duration::from_secs(secs));
-    let doors = Event::new("doors", start, end).with_prequeue_start(prequeue);
+    let doors = Event::new("doors", start, end).prequeue_start(prequeue);
     let schedule = Schedule::new([doors]).unwrap();
     let seed = Seed::new([7; 32]);
     store.schedule(schedule.with_seed("shop", "doors", seed).unwrap()).await.unwrap();

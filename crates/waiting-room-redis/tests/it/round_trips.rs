@@ -20,7 +20,7 @@ const SESSION: u64 = 80;
 
 /// Starts a node of a room for one visitor, with pages that take no time.
 async fn node(link: &Link, clock: &ManualClock) -> Router {
-    let rules = RoomRules::new("shop", 1).with_session_duration(Duration::from_secs(SESSION));
+    let rules = RoomRules::new("shop", 1).session_duration(Duration::from_secs(SESSION));
     // Long enough for a busy machine: the test is about the round trip, not the deadline.
     let options = RedisStoreOptions::new().deadline(Duration::from_secs(5)).clock(clock.clone());
     let store = connect_to(link.port, rules, options).await.unwrap();

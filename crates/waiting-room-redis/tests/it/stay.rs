@@ -13,9 +13,7 @@ const START: Timestamp = Timestamp::from_secs(1_700_000_000);
 const SEED: u64 = 0x5742_9e11;
 
 fn rules() -> RoomRules {
-    RoomRules::new("shop", 2)
-        .with_session_duration(Duration::from_secs(40))
-        .with_new_users_per_minute(9)
+    RoomRules::new("shop", 2).session_duration(Duration::from_secs(40)).new_users_per_minute(9)
 }
 
 /// What a visitor sees of a verdict.
@@ -89,7 +87,7 @@ async fn a_stay_has_the_same_effect_on_a_server_as_in_memory() {
         for method in [QueueingMethod::Fifo, QueueingMethod::Random] {
             let server = start(engine);
             let clock = ManualClock::new(START);
-            let rules = rules().with_queueing_method(method);
+            let rules = rules().queueing_method(method);
             let store = node_by(clock.clone(), &server, rules.clone()).await;
             let memory = MemoryStore::with_clock(rules, clock.clone()).unwrap();
             let turns = compare(&store, &memory, &clock).await;
@@ -104,8 +102,8 @@ async fn a_turn_that_one_node_announces_is_taken_on_another() {
     on_each(async |engine| {
         let server = start(engine);
         let clock = ManualClock::new(START);
-        let here = node_by(clock.clone(), &server, rules().with_total_active_users(1)).await;
-        let there = node_by(clock.clone(), &server, rules().with_total_active_users(1)).await;
+        let here = node_by(clock.clone(), &server, rules().total_active_users(1)).await;
+        let there = node_by(clock.clone(), &server, rules().total_active_users(1)).await;
         let [guest, visitor] = [1, 2].map(VisitorId::new);
         assert!(matches!(here.enter(guest).await.unwrap(), Verdict::Admit { .. }));
         let Verdict::Wait { ticket, .. } = here.enter(visitor).await.unwrap() else { panic!() };

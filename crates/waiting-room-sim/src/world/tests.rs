@@ -132,12 +132,10 @@ impl Faulty {
     fn new(fault: Fault, scenario: &Scenario) -> Self {
         let rules = scenario.rules();
         let rules: RoomRules = match fault {
-            Fault::BreaksSessionsOff => rules.with_session_duration(SESSION / 2),
-            Fault::LeavesASlotEmpty => rules.with_total_active_users(39),
-            Fault::OneSlotTooMany => {
-                rules.with_total_active_users(41).with_new_users_per_minute(None)
-            }
-            Fault::OneTooManyAMinute => rules.with_new_users_per_minute(11),
+            Fault::BreaksSessionsOff => rules.session_duration(SESSION / 2),
+            Fault::LeavesASlotEmpty => rules.total_active_users(39),
+            Fault::OneSlotTooMany => rules.total_active_users(41).new_users_per_minute(None),
+            Fault::OneTooManyAMinute => rules.new_users_per_minute(11),
             Fault::LastInFirstOut | Fault::LosesPlaces | Fault::ShowsAnyPosition => rules,
         };
         Self { fault, desk: Desk::new(rules, Recovery::AdmitAtOnce).unwrap(), asked: 0 }

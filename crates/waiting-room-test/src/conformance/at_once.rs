@@ -31,7 +31,7 @@ pub async fn run_at_once<S: Store>(
     for step in 1..=ROUNDS {
         let slots = random.random_range(1..=8);
         let minute = random.random_range(1..=8);
-        let rules = RoomRules::new("at-once", slots).with_new_users_per_minute(minute);
+        let rules = RoomRules::new("at-once", slots).new_users_per_minute(minute);
         let store = build(rules, ManualClock::new(START)).await;
         let ids: Vec<_> = (1..=VISITORS).map(|number| visitor(number, &mut random)).collect();
         let entering = ids.iter().map(|id| {

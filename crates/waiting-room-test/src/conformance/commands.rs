@@ -94,7 +94,7 @@ impl Commands {
                 self.settings = settings::change(&self.settings, &mut self.rng);
                 Command::Configure(self.settings.clone())
             }
-            780..783 => Command::Misconfigure(self.settings.clone().with_total_active_users(0)),
+            780..783 => Command::Misconfigure(self.settings.clone().total_active_users(0)),
             783..785 => {
                 self.settings = settings::draw(&mut self.rng);
                 Command::Configure(self.settings.clone())
@@ -243,12 +243,12 @@ impl Commands {
         let pass = self.pass();
         let of_ticket = ticket.map(|ticket| {
             let interval = ticket.next_check_in.since(ticket.last_check_in);
-            let kept = ticket.last_check_in + self.settings.place_retention();
+            let kept = ticket.last_check_in + self.settings.place_retention;
             [ticket.next_check_in, ticket.last_check_in + interval * 3 / 2, kept]
         });
         let of_pass = pass.map(|pass| {
             let minute = pass.accepted_at + Duration::from_secs(60);
-            [pass.expires_at, minute, pass.accepted_at + self.settings.place_retention()]
+            [pass.expires_at, minute, pass.accepted_at + self.settings.place_retention]
         });
         let of_event = |event: &PlannedEvent| [event.begins_at(), event.start, event.end];
         let of_events = self.events.choose(&mut self.rng).map(of_event);

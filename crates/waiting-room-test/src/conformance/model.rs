@@ -87,9 +87,9 @@ impl Model {
     /// Creates an empty room at `now`.
     #[must_use]
     pub(crate) fn new(settings: RoomRules, now: Timestamp) -> Self {
-        let hold_until = match settings.recovery() {
+        let hold_until = match settings.recovery {
             Recovery::AdmitAtOnce => Timestamp::ZERO,
-            Recovery::Pause => now + settings.pass_lifetime().max(Self::MINUTE),
+            Recovery::Pause => now + settings.timing().pass_lifetime().max(Self::MINUTE),
         };
         Self {
             base: settings.clone(),
@@ -154,13 +154,13 @@ impl Model {
             ticket = Ticket::new(ticket.id, now, now, now);
         }
         ticket.first_seen = ticket.first_seen.min(now);
-        if !ticket.placed && self.settings.mode() == RoomMode::Drain {
+        if !ticket.placed && self.settings.mode == RoomMode::Drain {
             return self.newcomer(ticket.id, now, told);
         }
         let order = self.recognize(&mut ticket);
         let expected = self.expected_ahead(&ticket, order, now);
         let rank = (order, ticket.id);
-        let ahead = match self.settings.queueing_method() {
+        let ahead = match self.settings.queueing_method {
             QueueingMethod::Random if told.let_in => 0,
             QueueingMethod::Random => self.others(ticket.id, now).count().max(expected),
             QueueingMethod::Fifo | QueueingMethod::Passthrough | QueueingMethod::Reject => {
@@ -187,9 +187,9 @@ impl Model {
     /// The time for which a ticket keeps its order after a check-in.
     fn lifetime(&self, ticket: &Ticket) -> Duration {
         if ticket.placed {
-            return self.settings.place_retention();
+            return self.settings.place_retention;
         }
-        let refresh = self.settings.refresh_interval();
+        let refresh = self.settings.refresh_interval;
         (refresh * 3 / 2).max(refresh + Duration::from_secs(2))
     }
 
@@ -212,7 +212,7 @@ impl Model {
     ///
     /// One that is shown during the pause extends it to the lifetime of such passes.
     fn is_above_the_limit(&mut self, pass: &Pass, now: Timestamp) -> bool {
-        if self.settings.recovery() != Recovery::Pause || pass.last_check_in >= self.since {
+        if self.settings.recovery != Recovery::Pause || pass.last_check_in >= self.since {
             return false;
         }
         if now < self.hold_until {
@@ -220,15 +220,15 @@ impl Model {
             self.hold_until = self.hold_until.max(self.since + others);
             return false;
         }
-        let is_bound = self.settings.queueing_method() != QueueingMethod::Passthrough;
-        is_bound && self.sessions.len() >= self.settings.total_active_users() as usize
+        let is_bound = self.settings.queueing_method != QueueingMethod::Passthrough;
+        is_bound && self.sessions.len() >= self.settings.total_active_users as usize
     }
 
     /// A visitor leaves.
     pub(crate) fn leave(&mut self, id: VisitorId, now: Timestamp) {
         self.sweep(now);
         self.give_up(|place| place.id == id);
-        let longest = self.settings.pass_lifetime().max(3 * self.settings.place_retention());
+        let longest = self.settings.timing().pass_lifetime().max(3 * self.settings.place_retention);
         let session = self.sessions.iter().find(|session| session.id == id);
         let forget_at = session.map_or(now, |session| session.expires_at).max(now + longest);
         self.sessions.retain(|session| session.id != id);
@@ -245,7 +245,7 @@ impl Model {
             self.sessions.iter().partition(|session| session.expires_at > now);
         self.sessions = live;
         for session in lapsed {
-            let forget_at = session.accepted_at + 3 * self.settings.place_retention();
+            let forget_at = session.accepted_at + 3 * self.settings.place_retention;
             if forget_at > now {
                 let id = session.id;
                 let at = session.expires_at;
@@ -264,7 +264,7 @@ impl Model {
             new_in_last_minute: self.admissions.len(),
             waiting: self.places.len(),
             present: self.present(now).count(),
-            oldest_wait: (self.settings.queueing_method() != QueueingMethod::Random)
+            oldest_wait: (self.settings.queueing_method != QueueingMethod::Random)
                 .then_some(oldest),
             abandoned: self.abandoned,
         }

@@ -46,7 +46,7 @@ impl PlannedEvent {
         let method = if has_prequeue {
             Some(QueueingMethod::Fifo)
         } else {
-            Some(other.queueing_method()).filter(|_| rng.random_bool(0.3))
+            Some(other.queueing_method).filter(|_| rng.random_bool(0.3))
         };
         Self {
             index,
@@ -56,9 +56,9 @@ impl PlannedEvent {
             is_drawn: has_prequeue && rng.random_bool(0.8),
             limits: rng
                 .random_bool(0.5)
-                .then_some((other.total_active_users(), other.new_users_per_minute())),
-            session: Some(other.session_duration()).filter(|_| rng.random_bool(0.2)),
-            renewal: Some(other.session_renewal()).filter(|_| rng.random_bool(0.2)),
+                .then_some((other.total_active_users, other.new_users_per_minute)),
+            session: Some(other.session_duration).filter(|_| rng.random_bool(0.2)),
+            renewal: Some(other.session_renewal).filter(|_| rng.random_bool(0.2)),
             method,
         }
     }
@@ -77,7 +77,7 @@ impl PlannedEvent {
                 event.prequeue_start = Some(now + later);
                 event.method = Some(QueueingMethod::Fifo);
             }
-            _ => event.limits = Some((other.total_active_users(), other.new_users_per_minute())),
+            _ => event.limits = Some((other.total_active_users, other.new_users_per_minute)),
         }
         // Until they check in, visitors without a number are not told apart from entrants. In a
         // prequeue that is long enough, all who are present check in.
@@ -96,14 +96,14 @@ impl PlannedEvent {
     pub(super) fn settings(&self, base: &RoomRules, now: Timestamp) -> RoomRules {
         let mut rules = base.clone();
         if let Some((slots, minute)) = self.limits {
-            rules = rules.with_total_active_users(slots).with_new_users_per_minute(minute);
+            rules = rules.total_active_users(slots).new_users_per_minute(minute);
         }
         rules = rules
-            .with_session_duration(self.session.unwrap_or(base.session_duration()))
-            .with_session_renewal(self.renewal.unwrap_or(base.session_renewal()))
-            .with_queueing_method(self.method.unwrap_or(base.queueing_method()));
-        let waits = now < self.start && base.mode() == RoomMode::Auto;
-        if waits { rules.with_mode(RoomMode::QueueAll) } else { rules }
+            .session_duration(self.session.unwrap_or(base.session_duration))
+            .session_renewal(self.renewal.unwrap_or(base.session_renewal))
+            .queueing_method(self.method.unwrap_or(base.queueing_method));
+        let waits = now < self.start && base.mode == RoomMode::Auto;
+        if waits { rules.mode(RoomMode::QueueAll) } else { rules }
     }
 
     pub(super) fn name(&self) -> String {
@@ -123,18 +123,18 @@ impl PlannedEvent {
 
     fn event(&self) -> Event {
         let mut event =
-            Event::new(self.name(), self.start, self.end).with_prequeue_start(self.prequeue_start);
+            Event::new(self.name(), self.start, self.end).prequeue_start(self.prequeue_start);
         if let Some((slots, minute)) = self.limits {
-            event = event.with_limits(slots, minute);
+            event = event.limits(slots, minute);
         }
         if let Some(session) = self.session {
-            event = event.with_session_duration(session);
+            event = event.session_duration(session);
         }
         if let Some(renewal) = self.renewal {
-            event = event.with_session_renewal(renewal);
+            event = event.session_renewal(renewal);
         }
         if let Some(method) = self.method {
-            event = event.with_queueing_method(method);
+            event = event.queueing_method(method);
         }
         event
     }

@@ -28,20 +28,20 @@ pub(super) fn draw(rng: &mut Pcg64Mcg) -> RoomRules {
     };
     let share = rng.random_range(1..=3);
     RoomRules::new(NAME, rng.random_range(1..=6))
-        .with_new_users_per_minute(minute)
-        .with_session_duration(Duration::from_secs(rng.random_range(1..=120)))
-        .with_session_renewal(rarely(rng, SessionRenewal::Sliding, &[SessionRenewal::Fixed]))
-        .with_queueing_method(rarely(rng, QueueingMethod::Fifo, QueueingMethod::ALL))
-        .with_mode(rarely(rng, RoomMode::Auto, RoomMode::ALL))
-        .with_line_capacity(rng.random_range(1..=12))
-        .with_place_retention(
+        .new_users_per_minute(minute)
+        .session_duration(Duration::from_secs(rng.random_range(1..=120)))
+        .session_renewal(rarely(rng, SessionRenewal::Sliding, &[SessionRenewal::Fixed]))
+        .queueing_method(rarely(rng, QueueingMethod::Fifo, QueueingMethod::ALL))
+        .mode(rarely(rng, RoomMode::Auto, RoomMode::ALL))
+        .line_capacity(rng.random_range(1..=12))
+        .place_retention(
             (refresh * 2).max(Duration::from_secs(5))
                 + Duration::from_millis(rng.random_range(0..60_000)),
         )
-        .with_refresh_interval(refresh)
-        .with_cookie_test(cookie_test)
-        .with_recovery(rarely(rng, Recovery::AdmitAtOnce, &[Recovery::Pause]))
-        .with_places_per_network(rarely(
+        .refresh_interval(refresh)
+        .cookie_test(cookie_test)
+        .recovery(rarely(rng, Recovery::AdmitAtOnce, &[Recovery::Pause]))
+        .places_per_network(rarely(
             rng,
             PlacesPerNetwork::Limit(share),
             &[PlacesPerNetwork::Off, PlacesPerNetwork::Shadow(share)],

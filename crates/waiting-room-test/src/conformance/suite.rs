@@ -223,10 +223,11 @@ impl<S: Store> SuiteRun<S> {
         let plan = self.store.plan();
         let events = self.model.events().events();
         let base = &self.settings;
-        let given = plan.as_ref().map(|plan| (plan.schedule().events(), plan.rules()));
+        let given = plan.as_ref().map(|plan| (plan.schedule.events(), &plan.rules));
         self.same(command, &(!events.is_empty()).then_some((events, base)), &given)?;
         let Some(plan) = plan else { return Ok(()) };
-        let given = plan.reveal().map(|reveal| (reveal.event().to_owned(), reveal.entrants()));
+        let given =
+            plan.reveal.as_ref().map(|reveal| (reveal.event().to_owned(), reveal.entrants()));
         self.same(command, &self.model.drawn(), &given)
     }
 
@@ -261,10 +262,8 @@ impl<S: Store> SuiteRun<S> {
     /// Returns the schedule after a change, or `None` if the change has to be refused.
     fn changed(&mut self, next: Schedule) -> Option<Schedule> {
         self.model.sweep(self.now);
-        let mut schedule = self.model.events().clone();
-        schedule.follow(next, self.now).ok()?;
-        RoomPlan::new(self.settings.clone(), schedule.clone()).validate().ok()?;
-        Some(schedule)
+        let plan = RoomPlan::new(self.settings.clone(), self.model.events().clone());
+        Some(plan.follow(next, self.now).ok()?.schedule)
     }
 
     /// Compares the reply to a visitor who stays. A store that does not implement `stay` checks the
@@ -339,7 +338,7 @@ impl<S: Store> SuiteRun<S> {
         let settings = self.model.settings();
         let longest = if self.model.is_prequeue() {
             // The last check-in before a start is postponed to just after it.
-            Duration::from_secs((settings.refresh_interval().as_secs() * 14).div_ceil(10))
+            Duration::from_secs((settings.refresh_interval.as_secs() * 14).div_ceil(10))
         } else {
             longest_interval(settings, given.reason())
         };
@@ -417,8 +416,8 @@ fn longest_interval(settings: &RoomRules, reason: &Reason) -> Duration {
     if *reason == Reason::QueuedCookieTest {
         return Duration::from_secs(1);
     }
-    Duration::from_millis(u64::from(settings.refresh_interval().subsec_millis()))
-        + Duration::from_secs((settings.refresh_interval().as_secs() * 13).div_ceil(10))
+    Duration::from_millis(u64::from(settings.refresh_interval.subsec_millis()))
+        + Duration::from_secs((settings.refresh_interval.as_secs() * 13).div_ceil(10))
 }
 
 /// Returns the verdict without the estimated wait, which is up to each store.
@@ -442,15 +441,15 @@ fn snapshot(
     let mut expected = given.clone();
     expected.at = now;
     expected.active = count(numbers.active);
-    expected.total_active_users = settings.total_active_users();
+    expected.total_active_users = settings.total_active_users;
     expected.new_in_last_minute = count(numbers.new_in_last_minute);
-    expected.new_users_per_minute = settings.new_users_per_minute();
+    expected.new_users_per_minute = settings.new_users_per_minute;
     expected.waiting = count(numbers.waiting);
     expected.present = count(numbers.present);
-    expected.line_capacity = settings.line_capacity();
+    expected.line_capacity = settings.line_capacity;
     expected.oldest_wait = numbers.oldest_wait.unwrap_or(given.oldest_wait);
     expected.abandoned = numbers.abandoned;
-    expected.mode = settings.mode();
+    expected.mode = settings.mode;
     expected
 }
 

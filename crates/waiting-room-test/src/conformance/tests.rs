@@ -83,9 +83,9 @@ fn a_divergence_is_the_same_for_the_same_seed() {
 fn a_store_that_reads_first_and_writes_later_is_caught_by_parallel_enters() {
     for seed in seeds(3) {
         let racy = async |rules: RoomRules, clock| {
-            let wide = rules.clone().with_total_active_users(1_000).with_new_users_per_minute(None);
+            let wide = rules.clone().total_active_users(1_000).new_users_per_minute(None);
             let store = Faulty::new(Fault::Races, wide, clock);
-            Faulty { limit: rules.total_active_users(), ..store }
+            Faulty { limit: rules.total_active_users, ..store }
         };
         let divergence = block_on(run_at_once(seed, racy)).unwrap_err();
         assert!(divergence.given().contains(" admitted, and "), "{divergence}");
@@ -182,11 +182,11 @@ impl Faulty {
     }
 
     fn rules(fault: Fault, rules: RoomRules) -> RoomRules {
-        let slots = rules.total_active_users();
-        match (fault, rules.places_per_network()) {
-            (Fault::OneTooMany, _) => rules.with_total_active_users(slots + 1),
+        let slots = rules.total_active_users;
+        match (fault, rules.places_per_network) {
+            (Fault::OneTooMany, _) => rules.total_active_users(slots + 1),
             (Fault::SharesTooMuch, PlacesPerNetwork::Limit(share)) => {
-                rules.with_places_per_network(PlacesPerNetwork::Limit(share + 1))
+                rules.places_per_network(PlacesPerNetwork::Limit(share + 1))
             }
             _ => rules,
         }
@@ -246,9 +246,9 @@ impl Store for Faulty {
         let early = Duration::from_millis(1);
         let change = |event: &Event| {
             if self.fault == Fault::KeepsArrivals {
-                event.clone().with_shuffle_at_start(None)
+                event.clone().shuffle_at_start(None)
             } else {
-                event.clone().with_start(event.start().before(early))
+                event.clone().start(event.start.before(early))
             }
         };
         if !matches!(self.fault, Fault::KeepsArrivals | Fault::StartsEarly) {
@@ -264,7 +264,7 @@ impl Store for Faulty {
             let is_free = self.room().snapshot().await?.active < self.limit;
             tokio::task::yield_now().await;
             if !is_free {
-                self.room().configure(|rules| rules.with_mode(RoomMode::QueueAll)).await?;
+                self.room().configure(|rules| rules.mode(RoomMode::QueueAll)).await?;
             }
         }
         match self.room().enter(id).await? {
@@ -323,7 +323,7 @@ impl Store for Faulty {
         let fault = self.fault;
         let spoilt = move |rules| {
             let rules = change(rules);
-            if rules.total_active_users() == 0 { rules } else { Self::rules(fault, rules) }
+            if rules.total_active_users == 0 { rules } else { Self::rules(fault, rules) }
         };
         self.room().configure(spoilt).await
     }

@@ -143,7 +143,7 @@ impl CrowdRecord {
     #[track_caller]
     pub fn never_early(&self, rules: &RoomRules) -> &Self {
         if let Some(found) = first_queued_early(&self.visits, rules) {
-            let minute = match rules.new_users_per_minute() {
+            let minute = match rules.new_users_per_minute {
                 Some(limit) => format!(", at most {} of {limit} were new", found.new),
                 None => String::new(),
             };
@@ -154,7 +154,7 @@ impl CrowdRecord {
                 self.time(found.answer.answered),
                 found.answer,
                 found.active,
-                rules.total_active_users(),
+                rules.total_active_users,
                 found.ahead,
             );
             self.fail(format_args!("never_early"), &what);

@@ -70,7 +70,10 @@ pub(super) fn first_queued_early<'a>(
 ) -> Option<QueuedEarly<'a>> {
     let waits: Vec<_> = visits.iter().flat_map(WaitStreak::all).collect();
     let room = Evidence {
-        active: visits.iter().flat_map(|visit| held(visit, rules.pass_lifetime())).collect(),
+        active: visits
+            .iter()
+            .flat_map(|visit| held(visit, rules.timing().pass_lifetime()))
+            .collect(),
         new: waits.iter().flat_map(admissions).map(|answer| span(answer, MINUTE)).collect(),
         waits: &waits,
         rules,
@@ -112,8 +115,8 @@ impl<'a> Evidence<'a, '_> {
     fn is_free(&self, active: usize, new: usize) -> bool {
         let below =
             |count: usize, limit: u32| u32::try_from(count).is_ok_and(|count| count < limit);
-        below(active, self.rules.total_active_users())
-            && self.rules.new_users_per_minute().is_none_or(|limit| below(new, limit))
+        below(active, self.rules.total_active_users)
+            && self.rules.new_users_per_minute.is_none_or(|limit| below(new, limit))
     }
 
     fn may_be_ahead(
@@ -122,12 +125,11 @@ impl<'a> Evidence<'a, '_> {
         wait: &WaitStreak<'a>,
         answer: &AnswerRecord,
     ) -> bool {
-        let is_in_order = self.rules.queueing_method() == QueueingMethod::Fifo;
+        let is_in_order = self.rules.queueing_method == QueueingMethod::Fifo;
         let is_other = other.visit.number() != wait.visit.number();
         // A place lapses after the last answer, not with the end of the visit.
         let seen = other.answers.last().or(other.admission);
-        let kept =
-            seen.map_or(Timestamp::ZERO, |seen| seen.answered + self.rules.place_retention());
+        let kept = seen.map_or(Timestamp::ZERO, |seen| seen.answered + self.rules.place_retention);
         let until = other.admission.map_or(kept, |admission| admission.answered);
         is_other
             && !other.answers.is_empty()

@@ -5,7 +5,6 @@ use std::{error::Error, pin::pin, time::Duration};
 use tokio::{select, sync::watch, time::sleep};
 use tower_waiting_room::{
     KeyRing, TokenKey, WaitingRoomConfig,
-    room::RoomRules,
     time::{Clock, SystemClock},
 };
 
@@ -103,7 +102,7 @@ async fn again(
         "the server was killed, and its memory is gone".clone_into(&mut scene.news)
     });
     sleep(DOWN).await;
-    let hold = config.room().map_or(Duration::ZERO, RoomRules::recovery_pause);
+    let hold = config.room().map_or(Duration::ZERO, |rules| rules.timing().recovery_pause());
     let room = Closed::new(config);
     while !witness.restarted(hold) {
         // The requests under way cannot reach a server, so they fail within a moment.

@@ -87,7 +87,7 @@ impl SalePlan {
         keys: KeyRing,
         seed: u64,
     ) -> Result<WaitingRoomConfig, ConfigError> {
-        let doors = Event::new(Self::EVENT, self.start, self.end).with_prequeue_start(self.opens);
+        let doors = Event::new(Self::EVENT, self.start, self.end).prequeue_start(self.opens);
         let streams = Push::at(Self::STREAMS)
             .max_streams(Self::MAX_STREAMS)
             .max_streams_per_network(Self::MAX_STREAMS);

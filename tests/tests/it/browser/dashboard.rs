@@ -7,11 +7,8 @@ use http::{Method, StatusCode};
 use serde_json::json;
 use tests::{Browser, House, Visitor, application, config, obey, until};
 use tokio::task::JoinSet;
-use tower_waiting_room::{
-    Concurrency, Quota, RateLimit, WaitingRoomLayer,
-    dashboard::{basic_auth, dashboard},
-    room::RoomMode,
-};
+use tower_waiting_room::{Concurrency, Quota, RateLimit, WaitingRoomLayer, room::RoomMode};
+use waiting_room_dashboard::{Dashboard, basic_auth};
 
 use super::accessibility::expect_no_violations;
 
@@ -25,7 +22,7 @@ fn shop() -> House {
         .concurrency(Concurrency::limit(64).queue(512).name("pages"))
         .rate_limit(RateLimit::global(Quota::per_second(2_000)));
     let layer = WaitingRoomLayer::new(config.build().unwrap());
-    let operator = dashboard(layer.handle(), basic_auth("ann", PASSWORD).unwrap());
+    let operator = Dashboard::new(layer.handle(), basic_auth("ann", PASSWORD).unwrap()).router();
     House::of(0, layer.clone(), application().layer(layer).nest_service("/admin", operator))
 }
 
@@ -101,12 +98,12 @@ async fn an_operator_watches_a_crowd_of_500_and_changes_a_limit() {
     let refusal = browser.text_when("#dialog-error", |text| !text.is_empty()).await;
     assert_eq!(refusal, "confirm is \"shop!\", expected the name of the room, \"shop\"");
     let room = house.handle().room().unwrap();
-    assert_eq!(room.rules().total_active_users(), 40);
+    assert_eq!(room.rules().total_active_users, 40);
     confirm.clear().await.unwrap();
     confirm.send_keys("shop").await.unwrap();
     confirm.send_keys(&Key::Enter.to_string()).await.unwrap();
     browser.text_when("#active-of", |text| text == "of 60").await;
-    assert_eq!(room.rules().total_active_users(), 60);
+    assert_eq!(room.rules().total_active_users, 60);
     let changes = browser.text_when("#audit", |text| text.contains("ann")).await;
     assert!(changes.contains("limits 40 active, 600 new per minute 60 active"), "{changes}");
     browser.text_when("#heard", |text| text.is_empty() || text.contains("is now 60")).await;
@@ -123,7 +120,7 @@ async fn an_operator_watches_a_crowd_of_500_and_changes_a_limit() {
         .await
         .unwrap();
     assert_eq!(browser.value("document.getElementById('dialog').open").await, false);
-    assert_eq!(room.rules().mode(), RoomMode::Auto);
+    assert_eq!(room.rules().mode, RoomMode::Auto);
     assert_eq!(
         browser.complaints().await.iter().filter(|complaint| !complaint.contains("422")).count(),
         0
@@ -174,7 +171,7 @@ async fn a_page_of_another_site_cannot_use_the_dashboard_of_an_operator() {
     let read = format!("fetch('{}', {{credentials: 'include'}})", house.url("/admin/status"));
     let answer = browser.promised(&format!("{read}.then(it => it.text())")).await;
     assert_eq!(answer, "TypeError: Failed to fetch");
-    assert_eq!(house.handle().room().unwrap().rules().mode(), RoomMode::Auto);
+    assert_eq!(house.handle().room().unwrap().rules().mode, RoomMode::Auto);
 }
 
 #[tokio::test]

@@ -18,30 +18,31 @@ use tests::{Browser, House, Process, application, config, until};
 use tokio::{net::TcpListener, task::JoinSet, time};
 use tower_waiting_room::{
     StoreFailure, WaitingRoomLayer,
-    dashboard::{Operator, dashboard},
     room::RoomMode,
     time::{ManualClock, Timestamp},
 };
+use waiting_room_dashboard::{Dashboard, Operator};
 use waiting_room_engines::{Engine, EngineServer, Persistence};
 use waiting_room_redis::{RedisStore, RedisStoreOptions};
 
 use super::accessibility::expect_no_violations;
 
 /// The dashboard of a layer, for the operator Ann, without a password.
-fn operator(layer: &WaitingRoomLayer) -> Router {
-    dashboard(layer.handle(), |_| Ok(Operator::new("ann")))
+fn dashboard(layer: &WaitingRoomLayer) -> Dashboard {
+    Dashboard::new(layer.handle(), |_| Ok(Operator::new("ann")))
 }
 
 /// A shop with a dashboard at `/admin`, with `outer` around the dashboard.
-fn shop(outer: impl FnOnce(Router) -> Router) -> House {
+fn shop(outer: impl FnOnce(Router) -> Router) -> (House, Dashboard) {
     let layer = WaitingRoomLayer::new(config().build().unwrap());
-    let operator = outer(operator(&layer));
-    House::of(0, layer.clone(), application().layer(layer).nest_service("/admin", operator))
+    let dashboard = dashboard(&layer);
+    let shop = application().layer(layer.clone()).nest_service("/admin", outer(dashboard.router()));
+    (House::of(0, layer, shop), dashboard)
 }
 
 #[tokio::test]
 async fn without_live_figures_an_operator_sees_why_and_can_change_the_room() {
-    let house = shop(|operator| operator);
+    let (house, dashboard) = shop(|operator| operator);
     let client = reqwest::Client::new();
     let mut streams = JoinSet::new();
     for _ in 0..32 {
@@ -65,14 +66,14 @@ async fn without_live_figures_an_operator_sees_why_and_can_change_the_room() {
     confirm.send_keys("shop").await.unwrap();
     confirm.send_keys(&Key::Enter.to_string()).await.unwrap();
     let room = house.handle().room().unwrap();
-    until("the room drains", async || (room.rules().mode() == RoomMode::Drain).then_some(())).await;
+    until("the room drains", async || (room.rules().mode == RoomMode::Drain).then_some(())).await;
 
     // As soon as there is a place, the page is live, and the reason disappears.
     drop(streams);
     browser.text_when("#link", |text| text == "live").await;
     browser.text_when("#trouble", str::is_empty).await;
 
-    house.handle().end_dashboard_streams();
+    dashboard.end_streams();
     let reason = browser.text_when("#trouble", |text| !text.is_empty()).await;
     assert!(reason.starts_with("There are no live figures: the server is shutting down. "));
 }
@@ -81,7 +82,7 @@ async fn without_live_figures_an_operator_sees_why_and_can_change_the_room() {
 async fn figures_that_stop_without_an_error_are_not_shown_as_live() {
     let is_cut = Arc::new(AtomicBool::new(false));
     let cut = Arc::clone(&is_cut);
-    let house = shop(|operator| {
+    let (house, _) = shop(|operator| {
         // The events of the streams get lost while they are cut, without an error.
         operator.layer(map_response(move |response: Response<Body>| {
             let content_type = response.headers().get(header::CONTENT_TYPE);
@@ -118,7 +119,7 @@ async fn figures_that_stop_without_an_error_are_not_shown_as_live() {
 async fn a_pause_of_the_record_is_a_gap_in_the_chart_of_the_day() {
     let clock = ManualClock::new(Timestamp::from_secs(1_781_942_400));
     let layer = WaitingRoomLayer::with_clock(config().build().unwrap(), clock.clone());
-    let operator = operator(&layer);
+    let operator = dashboard(&layer).router();
     for pause in [0, 3_600] {
         // The process did not run during the pause.
         clock.advance(Duration::from_secs(pause));
@@ -164,7 +165,7 @@ async fn the_nodes_of_a_shared_room_are_listed() {
         let store = RedisStore::connect(open, rules, RedisStoreOptions::new()).await.unwrap();
         let config = config.into_builder().room_store(store, StoreFailure::Wait);
         let layer = WaitingRoomLayer::new(config.build().unwrap());
-        routers.push(dashboard(layer.handle(), |_| Ok(Operator::new("ann"))));
+        routers.push(dashboard(&layer).router());
     }
     let router = routers.remove(0);
     let process = Process::start(async |listener| axum::serve(listener, router).await.unwrap());

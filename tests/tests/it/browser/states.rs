@@ -134,7 +134,7 @@ async fn axe_finds_no_violations_before_and_after_a_draw() {
     let in_secs = |secs: u64| SystemClock::new().now() + Duration::from_secs(secs);
     let prequeue_start = in_secs(2);
     let event = Event::new("doors", in_secs(3_000), in_secs(4_000));
-    let event = event.with_prequeue_start(prequeue_start);
+    let event = event.prequeue_start(prequeue_start);
     let seed = Seed::new([9; 32]);
     let (house, _guest) = House::full(config().event(event).event_seed("doors", seed)).await;
     until("the prequeue", || ready((prequeue_start <= in_secs(0)).then_some(()))).await;
@@ -148,7 +148,7 @@ async fn axe_finds_no_violations_before_and_after_a_draw() {
     let room = house.handle().room().unwrap();
     let earliest = prequeue_start + Duration::from_secs(10);
     let event = room.schedule().event("doors").unwrap().clone();
-    let event = event.with_start(earliest.max(in_secs(2)));
+    let event = event.start(earliest.max(in_secs(2)));
     room.set_schedule(Schedule::new([event]).unwrap()).await.unwrap();
     let result = |text: &str| text.contains("Your number 1 of 1 got place 1 in the draw.");
     let drawn = browser.text_when("main", result).await;

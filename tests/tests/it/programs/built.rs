@@ -101,4 +101,5 @@ fn compile(folder: &Path, target: &Path, packages: &[String]) {
 }
 
 /// The crates of this repository that a program may depend on.
-const OURS: [&str; 3] = ["tower-waiting-room", "waiting-room-core", "waiting-room-redis"];
+const OURS: [&str; 4] =
+    ["tower-waiting-room", "waiting-room-core", "waiting-room-dashboard", "waiting-room-redis"];

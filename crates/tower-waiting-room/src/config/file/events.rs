@@ -45,18 +45,18 @@ impl WithSettings<EventFile> {
         let name = &*fields.name;
         let mut event = Event::new(name, time("start", &fields.start)?, time("end", &fields.end)?);
         if let Some(at) = fields.prequeue_start {
-            event = event.with_prequeue_start(time("prequeue_start", &at)?);
+            event = event.prequeue_start(time("prequeue_start", &at)?);
         }
         if let Some(commitment) = fields.shuffle_at_start {
-            event = event.with_shuffle_at_start(commitment.parse::<Commitment>()?);
+            event = event.shuffle_at_start(commitment.parse::<Commitment>()?);
         }
         // Both limits are overridden together.
         let given = |name: &str| settings.iter().any(|(setting, _)| setting.name() == name);
         if given("total_active_users") && !given("new_users_per_minute") {
-            event = event.with_limits(RoomRules::MAX_USERS, None);
+            event = event.limits(RoomRules::MAX_USERS, None);
         }
         for (setting, value) in settings {
-            event = event.with_override(setting, value);
+            event = event.overriding(setting, value);
         }
         let builder = builder.event(event);
         Ok(match fields.seed {

@@ -39,7 +39,7 @@ impl WaitingRoomConfigBuilder {
     /// let store = MemoryStore::new(RoomRules::new("shop", 200))?;
     /// let config =
     ///     WaitingRoomConfig::builder("shop").room_store(store, StoreFailure::Wait).build()?;
-    /// assert_eq!(config.room().map(RoomRules::total_active_users), Some(200));
+    /// assert_eq!(config.room().map(|rules| rules.total_active_users), Some(200));
     /// let layer = WaitingRoomLayer::new(config);
     /// # let _ = layer;
     /// # Ok::<(), tower_waiting_room::ConfigError>(())
@@ -60,21 +60,21 @@ impl WaitingRoomConfigBuilder {
         };
         let given = store.given_rules();
         let none = RoomRules::new(&*self.config.name, RoomRules::MAX_USERS);
-        let users = self.total_active_users.unwrap_or(given.total_active_users());
+        let users = self.total_active_users.unwrap_or(given.total_active_users);
         let has_rules = self.total_active_users.is_some() || self.rules != none;
-        if given.name() != &*self.config.name {
+        if given.name != &*self.config.name {
             let expected = format!("a store of the room {:?}", self.config.name);
-            return Err(contradicts("room_store", format!("one of {:?}", given.name()), expected));
+            return Err(contradicts("room_store", format!("one of {:?}", given.name), expected));
         }
         if has_rules {
-            same(&self.rules.clone().with_total_active_users(users), &given)?;
+            same(&self.rules.clone().total_active_users(users), &given)?;
         }
         let plan = store.plan();
         let has = |event: &Event| {
-            plan.as_ref().is_some_and(|plan| plan.schedule().event(event.name()).is_some())
+            plan.as_ref().is_some_and(|plan| plan.schedule.event(&event.name).is_some())
         };
         if let Some(missing) = self.events.iter().find(|event| !has(event)) {
-            let given = format!("a list with {:?}", missing.name());
+            let given = format!("a list with {:?}", missing.name);
             let expected = "only events of the store of the room: give it the schedule of the \
                             configuration first, if it supports events";
             return Err(contradicts("events", given, expected));

@@ -80,7 +80,7 @@ impl Concurrency {
                 expected,
             ));
         }
-        if let Discipline::Priority { reserved, .. } = self.rules.current_discipline()
+        if let Discipline::Priority { reserved, .. } = &self.rules.discipline
             && reserved.iter().any(|permits| *permits > 0)
         {
             let all: u64 = reserved.iter().map(|permits| u64::from(*permits)).sum();
@@ -117,10 +117,10 @@ impl Concurrency {
     /// later call replaced the discipline, or that the discipline was set without its option and
     /// cannot distinguish waiting requests.
     fn validate_discipline(&self) -> Result<(), ConfigError> {
-        let discipline = self.rules.current_discipline();
+        let discipline = &self.rules.discipline;
         let has_turns = matches!(discipline, Discipline::FairByTenant(_));
         let has_classes = matches!(discipline, Discipline::Priority { .. });
-        let given = format!("{:?} for the gate {:?}", self.rules.current_discipline(), self.name);
+        let given = format!("{:?} for the gate {:?}", self.rules.discipline, self.name);
         let expected = match (self.fair_by.is_some(), self.class.is_some()) {
             is if is == (has_turns, has_classes) => return Ok(()),
             (true, true) => "either fair_by or classes, but not both",
@@ -148,14 +148,12 @@ pub(in crate::gate) fn suspects(gates: &[Concurrency]) -> impl Iterator<Item = M
 /// Returns whether requests may wait so long that, under overload, every response comes too late,
 /// because the queue contains only requests whose clients have given up.
 fn has_long_wait(gate: &Concurrency) -> bool {
-    let wait = gate.rules.current_max_wait();
+    let wait = gate.rules.max_wait;
     // The disciplines that serve requests by tenant or by class do not shorten waits under
     // overload, which is easy to overlook. A plain first-come, first-served queue is not reported,
     // because it is chosen explicitly and `max_wait` is obviously the only bound on its waits.
-    let is_without_shedding = matches!(
-        gate.rules.current_discipline(),
-        Discipline::FairByTenant(_) | Discipline::Priority { .. }
-    );
+    let is_without_shedding =
+        matches!(gate.rules.discipline, Discipline::FairByTenant(_) | Discipline::Priority { .. });
     wait >= LONG_WAIT || is_without_shedding && wait > LONG_PLAIN_WAIT
 }
 
@@ -165,7 +163,7 @@ fn has_long_wait(gate: &Concurrency) -> bool {
 fn is_for_everybody(gate: &Concurrency) -> bool {
     let is_common = match &gate.for_each {
         Some(key) => key.is_by_address() || key.is_constant(),
-        None => gate.adaptive.is_some() || gate.rules.current_limit().is_some(),
+        None => gate.adaptive.is_some() || gate.rules.limit.is_some(),
     };
     is_common && gate.is_for_all()
 }

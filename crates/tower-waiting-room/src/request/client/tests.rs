@@ -216,6 +216,15 @@ proptest! {
     }
 
     #[test]
+    fn no_range_is_preferred_to_html_at_the_beginning(
+        rest in r#"([a-z*]{1,4}/[a-z*+]{1,6}(;[qv]=["0-9.,]{0,4})?[, ]{0,2}){0,6}"#,
+    ) {
+        let line = [BROWSER, rest.as_bytes()].concat();
+        let preference = Preference::of(&line);
+        prop_assert!(preference.is_none_or(|preference| preference.any == Some(Offer::Html)));
+    }
+
+    #[test]
     fn any_headers_belong_to_some_kind_of_client(
         accept in prop::collection::vec("[ -~\t]{0,80}", 0..4),
         list in r#"([a-z*]{1,4}/[a-z*+]{1,6}(;[qv]=["0-9.,]{0,4})?[, ]{0,2}){0,6}"#,

@@ -21,6 +21,7 @@ use crate::{
 
 impl RoomStage {
     /// Returns whether a request asks to leave.
+    #[inline]
     pub(crate) fn is_leave(&self, head: &RequestHead<'_>) -> bool {
         self.leave_path.as_ref().is_some_and(|path| path.is_asked(head))
     }
@@ -48,7 +49,7 @@ impl RoomStage {
                 let gives_up = ticket.placed && !Identities::is_person(ticket.id);
                 if gives_up {
                     // The visitor may have been admitted since, and the store ends its session.
-                    let until = now + self.store.rules().longest_pass_lifetime();
+                    let until = now + self.store.rules().timing().longest_pass_lifetime();
                     self.sessions.end_by_ticket(ticket.id, now, until);
                 }
                 gives_up.then_some(ticket.id)

@@ -57,7 +57,7 @@ impl RoomStage {
     /// Returns the network whose places a newcomer uses. If the server provides no address although
     /// the places of networks are limited, this is reported, because the limit has no effect.
     fn network_of(&self, head: &RequestHead<'_>) -> Option<IpAddr> {
-        let is_limited = || self.store.rules().places_per_network().number().is_some();
+        let is_limited = || self.store.rules().places_per_network.number().is_some();
         if head.client_ip().is_none() && is_limited() {
             self.telemetry.misconfigured(Misconfiguration::PeerUnknown);
         }
@@ -65,6 +65,7 @@ impl RoomStage {
     }
 
     /// Returns whether a request comes from a crawler that the operator has verified.
+    #[inline]
     pub(crate) fn is_crawler(&self, head: &RequestHead<'_>) -> bool {
         self.people.crawlers.as_ref().is_some_and(|crawlers| crawlers.is_one(head))
     }
@@ -72,14 +73,14 @@ impl RoomStage {
     /// Returns whether visitors wait or are refused, as far as this node knows without a call to the
     /// store.
     pub(crate) fn is_queueing(&self, rules: &RoomRules, now: Timestamp) -> bool {
-        rules.mode() != RoomMode::Auto
+        rules.mode != RoomMode::Auto
             || self.outage.is_on() && !self.admits_without_store(now)
             || self.store.present().is_some_and(|present| present > 0)
             || self
                 .people
                 .crawlers
                 .as_ref()
-                .is_some_and(|crawlers| crawlers.has_queued_within(rules.refresh_interval(), now))
+                .is_some_and(|crawlers| crawlers.has_queued_within(rules.refresh_interval, now))
     }
 
     /// Returns the ticket with which the visitor of a lapsed session returns ahead of the line, or
@@ -92,7 +93,7 @@ impl RoomStage {
         let now = self.clock.now();
         let rules = self.store.rules();
         let is_known = pass.last_check_in >= self.store.remembers_since()
-            && now < pass.last_check_in + rules.tickets_void_after();
+            && now < pass.last_check_in + rules.timing().tickets_void_after();
         // The session of a visitor that has logged in since then belongs to no person.
         let is_of_person = Identities::is_person(pass.id) || self.identity_of(head).is_none();
         let is_in_time = now < pass.expires_at + grace;

@@ -55,7 +55,7 @@ impl RoomStage {
         now: Timestamp,
     ) -> BoxFuture<Result<Verdict, StoreError>> {
         let rules = self.store.rules();
-        let is_due = |pass: &Pass| rules.is_renewal_due(pass, now);
+        let is_due = |pass: &Pass| rules.timing().is_renewal_due(pass, now);
         if let Some(pass) = self.sessions.renewed(pass.id, now, is_due) {
             let reason = Reason::AdmittedPass;
             return Box::pin(std::future::ready(Ok(Verdict::Admit { pass, reason })));
@@ -94,6 +94,6 @@ impl RoomStage {
     /// Returns whether requests prolong sessions. If so, a session may outlast the pass that its
     /// client holds.
     pub(super) fn is_sliding(&self) -> bool {
-        self.store.rules().session_renewal() == SessionRenewal::Sliding
+        self.store.rules().session_renewal == SessionRenewal::Sliding
     }
 }

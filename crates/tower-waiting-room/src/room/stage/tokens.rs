@@ -24,7 +24,7 @@ impl RoomStage {
     /// Returns the token for a waiting visitor. The client stores the token for as long as the
     /// place lasts without a check-in.
     pub(crate) fn ticket_token(&self, ticket: &Ticket) -> Token {
-        let max_age = self.store.rules().place_retention();
+        let max_age = self.store.rules().place_retention;
         Token { sealed: self.tokens.seal_ticket(ticket), max_age }
     }
 

@@ -26,6 +26,7 @@ pub(crate) const TRANSFER_HEADER: HeaderName = HeaderName::from_static("waiting-
 
 impl RoomStage {
     /// Returns whether a request asks for a link, or comes with one.
+    #[inline]
     pub(crate) fn is_transfer(&self, head: &RequestHead<'_>) -> bool {
         self.transfer_path.as_ref().is_some_and(|path| path.is_asked(head))
     }
@@ -36,7 +37,7 @@ impl RoomStage {
         let token = head.headers().get(TRANSFER_HEADER)?;
         let rejected = match self.tokens.open_transfer(token.as_bytes(), now) {
             Err(error) => error.as_str(),
-            Ok(ticket) if self.store.rules().has_lapsed(&ticket, now) => {
+            Ok(ticket) if self.store.rules().timing().has_lapsed(&ticket, now) => {
                 OpenError::Expired.as_str()
             }
             Ok(ticket) if self.is_ticket_of_another(&ticket, head) => OTHER_PERSON,
@@ -53,10 +54,10 @@ impl RoomStage {
     /// that a node has reissued in an outage, because the link would hide that.
     pub(crate) fn link(&self, ticket: &Ticket, now: Timestamp) -> Option<Response<Bytes>> {
         let rules = self.store.rules();
-        if !ticket.placed || ticket.is_reissued() || rules.has_lapsed(ticket, now) {
+        if !ticket.placed || ticket.is_reissued() || rules.timing().has_lapsed(ticket, now) {
             return None;
         }
-        let until = ticket.last_check_in + rules.place_retention();
+        let until = ticket.last_check_in + rules.place_retention;
         let answer = json!({
             "transfer": self.tokens.seal_transfer(ticket).as_str(),
             "validForSeconds": until.since(now).as_secs(),

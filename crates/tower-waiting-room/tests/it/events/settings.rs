@@ -77,10 +77,10 @@ fn a_file_sets_an_event_like_the_builder() {
         .total_active_users(5)
         .event(
             doors()
-                .with_limits(50, 20)
-                .with_session_duration(Duration::from_secs(120))
-                .with_session_renewal(tower_waiting_room::room::SessionRenewal::Fixed)
-                .with_queueing_method(tower_waiting_room::room::QueueingMethod::Fifo),
+                .limits(50, 20)
+                .session_duration(Duration::from_secs(120))
+                .session_renewal(tower_waiting_room::room::SessionRenewal::Fixed)
+                .queueing_method(tower_waiting_room::room::QueueingMethod::Fifo),
         )
         .event_seed("doors", Seed::new([9; 32]))
         .build()
@@ -106,13 +106,12 @@ async fn an_operator_previews_adds_changes_and_removes_an_event() {
     let house = House::new(shop(1));
     let room = house.handle().room().unwrap();
     assert_eq!(
-        (room.schedule(), room.rules_at(at(800)).total_active_users()),
+        (room.schedule(), room.rules_at(at(800)).total_active_users),
         (Schedule::default(), 1)
     );
-    let event = doors().with_limits(7, None);
+    let event = doors().limits(7, None);
     room.set_schedule(Schedule::new([event.clone()]).unwrap()).await.unwrap();
-    let preview =
-        |secs| (room.rules_at(at(secs)).total_active_users(), room.rules_at(at(secs)).mode());
+    let preview = |secs| (room.rules_at(at(secs)).total_active_users, room.rules_at(at(secs)).mode);
     assert_eq!(preview(99), (1, RoomMode::Auto));
     assert_eq!(preview(100), (7, RoomMode::QueueAll));
     assert_eq!(preview(700), (7, RoomMode::Auto));
@@ -120,7 +119,7 @@ async fn an_operator_previews_adds_changes_and_removes_an_event() {
 
     // While the event runs, its end may change, but not its start.
     house.advance(800);
-    let moved = event.clone().with_start(at(900));
+    let moved = event.clone().start(at(900));
     let error = room.set_schedule(Schedule::new([moved]).unwrap()).await.unwrap_err();
     let error = error.source().unwrap().to_string();
     assert_eq!(
@@ -128,14 +127,14 @@ async fn an_operator_previews_adds_changes_and_removes_an_event() {
         "start is 2023-11-14T22:28:20Z, expected 2023-11-14T22:25:00Z, because event \"doors\" \
          has begun"
     );
-    let longer = event.with_end(at(5_000));
+    let longer = event.end(at(5_000));
     room.set_schedule(Schedule::new([longer]).unwrap()).await.unwrap();
     assert_eq!(preview(4_999), (7, RoomMode::Auto));
     // The limits of the room itself change without touching those of the event.
     room.set_limits(3, None).await.unwrap();
     assert_eq!((preview(4_000).0, preview(5_000).0), (7, 3));
     room.set_schedule(Schedule::default()).await.unwrap();
-    assert_eq!(room.rules().total_active_users(), 3);
+    assert_eq!(room.rules().total_active_users, 3);
     assert!(Visitor::default().get(&house).await.is_inside());
 }
 

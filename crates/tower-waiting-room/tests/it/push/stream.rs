@@ -275,7 +275,7 @@ async fn suspending_a_room_calls_all_waiting_visitors() {
 #[tokio::test(start_paused = true)]
 async fn after_a_draw_the_streams_check_in_the_drawn_order() {
     let at = |secs: u64| Timestamp::from_secs(1_700_000_000 + secs);
-    let event = SaleEvent::new("doors", at(60), at(4_000)).with_prequeue_start(at(10));
+    let event = SaleEvent::new("doors", at(60), at(4_000)).prequeue_start(at(10));
     let room = Room::new(lasting().total_active_users(5).event(event).event_seed("doors", SEED));
     sleep(secs(11)).await;
     let line = room.crowd(40).await;
@@ -314,7 +314,7 @@ async fn at_the_start_of_an_event_all_streams_learn_their_turns_in_half_a_second
     let created = Instant::now();
     let start = secs(60);
     let doors = SaleEvent::new("doors", opened + start, opened + secs(3_600))
-        .with_prequeue_start(opened + secs(1));
+        .prequeue_start(opened + secs(1));
     let room = Room::new(lasting().total_active_users(20).event(doors).event_seed("doors", SEED));
     sleep(secs(2)).await;
     let crowd = room.crowd(60).await;

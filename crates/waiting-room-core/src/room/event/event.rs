@@ -27,22 +27,27 @@ use crate::{
 /// let ten = Timestamp::from_secs(1_790_157_600);
 /// let hour = Duration::from_secs(60 * 60);
 /// let event = Event::new("doors", ten, ten + hour)
-///     .with_prequeue_start(ten.before(hour / 2))
-///     .with_limits(500, 100)
+///     .prequeue_start(ten.before(hour / 2))
+///     .limits(500, 100)
 ///     .validate()?;
 ///
 /// let rules = event.rules(&RoomRules::new("shop", 200));
-/// assert_eq!(rules.total_active_users(), 500);
+/// assert_eq!(rules.total_active_users, 500);
 /// # Ok::<(), waiting_room_core::ConfigError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Event {
-    pub(super) name: String,
-    pub(super) start: Timestamp,
-    pub(super) end: Timestamp,
-    pub(super) prequeue_start: Option<Timestamp>,
-    /// The commitment to the seed of the draw, if the prequeue is shuffled at the start.
-    pub(super) shuffle_at_start: Option<Commitment>,
+    /// The name of the event.
+    pub name: String,
+    /// The start, from which visitors are admitted under the event's rules.
+    pub start: Timestamp,
+    /// The end, from which the room's own rules apply again.
+    pub end: Timestamp,
+    /// The time from which visitors wait for the start, or `None` if there is no prequeue.
+    pub prequeue_start: Option<Timestamp>,
+    /// The commitment to the seed of the draw, or `None` if the prequeue is not shuffled at the start.
+    pub shuffle_at_start: Option<Commitment>,
     pub(super) overrides: Overrides,
 }
 
@@ -82,21 +87,21 @@ impl Event {
     /// them before the start, use [`SessionRenewal::Fixed`] and a prequeue that is longer than the
     /// sessions.
     #[must_use]
-    pub fn with_prequeue_start(mut self, at: impl Into<Option<Timestamp>>) -> Self {
+    pub fn prequeue_start(mut self, at: impl Into<Option<Timestamp>>) -> Self {
         self.prequeue_start = at.into();
         self
     }
 
     /// Sets the start, for a change of an existing event.
     #[must_use]
-    pub fn with_start(mut self, at: Timestamp) -> Self {
+    pub fn start(mut self, at: Timestamp) -> Self {
         self.start = at;
         self
     }
 
     /// Sets the end, for a change of an existing event.
     #[must_use]
-    pub fn with_end(mut self, at: Timestamp) -> Self {
+    pub fn end(mut self, at: Timestamp) -> Self {
         self.end = at;
         self
     }
@@ -108,14 +113,14 @@ impl Event {
     /// arrival. The queueing method of the event has to be [`QueueingMethod::Fifo`], because no
     /// other method keeps the drawn order.
     #[must_use]
-    pub fn with_shuffle_at_start(mut self, commitment: impl Into<Option<Commitment>>) -> Self {
+    pub fn shuffle_at_start(mut self, commitment: impl Into<Option<Commitment>>) -> Self {
         self.shuffle_at_start = commitment.into();
         self
     }
 
     /// Overrides both limits of the room; `None` for `new_users_per_minute` removes that limit.
     #[must_use]
-    pub fn with_limits(
+    pub fn limits(
         self,
         total_active_users: u32,
         new_users_per_minute: impl Into<Option<u32>>,
@@ -130,63 +135,27 @@ impl Event {
     /// Overrides the session duration, for visitors who are admitted, or whose session is renewed,
     /// during the event.
     #[must_use]
-    pub fn with_session_duration(self, duration: Duration) -> Self {
+    pub fn session_duration(self, duration: Duration) -> Self {
         self.overridden("session_duration", duration.into())
     }
 
     /// Overrides whether requests prolong a session.
     #[must_use]
-    pub fn with_session_renewal(self, renewal: SessionRenewal) -> Self {
+    pub fn session_renewal(self, renewal: SessionRenewal) -> Self {
         self.overridden("session_renewal", SettingValue::word(renewal.name()))
     }
 
     /// Overrides the queueing method.
     #[must_use]
-    pub fn with_queueing_method(self, method: QueueingMethod) -> Self {
+    pub fn queueing_method(self, method: QueueingMethod) -> Self {
         self.overridden("queueing_method", SettingValue::word(method.name()))
     }
 
     /// Overrides a setting, for example one that a file names. The value is checked by
     /// [`validate`](Self::validate).
     #[must_use]
-    pub fn with_override(self, setting: &'static Setting, value: SettingValue) -> Self {
+    pub fn overriding(self, setting: &'static Setting, value: SettingValue) -> Self {
         self.overridden(setting.name(), value)
-    }
-
-    /// Returns the name of the event.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Returns the start, from which visitors are admitted under the event's rules.
-    #[must_use]
-    pub const fn start(&self) -> Timestamp {
-        self.start
-    }
-
-    /// Returns the end, from which the room's own rules apply again.
-    #[must_use]
-    pub const fn end(&self) -> Timestamp {
-        self.end
-    }
-
-    /// Returns the time from which visitors wait for the start, or `None` if there is no prequeue.
-    #[must_use]
-    pub const fn prequeue_start(&self) -> Option<Timestamp> {
-        self.prequeue_start
-    }
-
-    /// Returns the commitment to the seed of the draw, or `None` if there is no draw.
-    #[must_use]
-    pub const fn shuffle_at_start(&self) -> Option<Commitment> {
-        self.shuffle_at_start
-    }
-
-    /// Returns the session duration during the event, or `None` if it is inherited.
-    #[must_use]
-    pub fn session_duration(&self) -> Option<Duration> {
-        self.overrides.get("session_duration")?.duration()
     }
 
     /// Returns the beginning of the prequeue or, without a prequeue, the start.
@@ -219,7 +188,7 @@ impl Event {
         let mut rules = RoomRules::new(&*self.name, RoomRules::MAX_USERS);
         self.overrides.apply(&mut rules)?;
         self.check_limits()?;
-        self.check_method(rules.queueing_method())?;
+        self.check_method(rules.queueing_method)?;
         Ok(self)
     }
 

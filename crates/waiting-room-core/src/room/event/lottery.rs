@@ -163,7 +163,7 @@ impl Lottery {
     /// # Errors
     ///
     /// Returns an error if the description is empty, too long, or contains control characters.
-    pub fn with_beacon(mut self, source: impl Into<String>) -> Result<Self, ConfigError> {
+    pub fn beacon(mut self, source: impl Into<String>) -> Result<Self, ConfigError> {
         let source = source.into();
         check_text("beacon", &source)?;
         self.beacon = Some(source);
@@ -195,7 +195,7 @@ impl Lottery {
     }
 
     /// Reveals the seed, when the number of entrants is final. With a
-    /// [beacon](Self::with_beacon), `value` is the public random value as text.
+    /// [beacon](Self::beacon), `value` is the public random value as text.
     ///
     /// # Errors
     ///

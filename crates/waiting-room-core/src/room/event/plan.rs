@@ -1,30 +1,40 @@
-//! What is planned for a room: its own rules, its events, and the draw that has taken place.
+//! What is planned for a room, as stores keep it: its own rules, its events, and the draw that has
+//! taken place.
+
+use std::time::Duration;
 
 #[cfg(feature = "lottery")]
-use crate::room::event::Reveal;
+use crate::room::event::{Event, Lottery, Reveal};
 use crate::{
     ConfigError, RoomRules, Timestamp,
     room::event::{Phase, Schedule},
 };
 
-/// The plan of a room that has a schedule, as a store returns it.
+/// The plan of a room, as a store keeps and returns it.
+///
+/// An operator changes the rules and the [`Schedule`]. The plan is both of them with what a store does
+/// with them.
 ///
 /// ```
 /// use waiting_room_core::{RoomRules, Timestamp, room::event::{Event, RoomPlan, Schedule}};
 ///
 /// let at = Timestamp::from_secs;
-/// let doors = Event::new("doors", at(3_600), at(7_200)).with_limits(500, 100);
+/// let doors = Event::new("doors", at(3_600), at(7_200)).limits(500, 100);
 /// let plan = RoomPlan::new(RoomRules::new("shop", 200), Schedule::new([doors])?);
-/// assert_eq!(plan.rules_at(at(4_000)).total_active_users(), 500);
-/// assert_eq!(plan.rules_at(at(7_200)).total_active_users(), 200);
+/// assert_eq!(plan.rules_at(at(4_000)).total_active_users, 500);
+/// assert_eq!(plan.rules_at(at(7_200)).total_active_users, 200);
 /// # Ok::<(), waiting_room_core::ConfigError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct RoomPlan {
-    rules: RoomRules,
-    schedule: Schedule,
+    /// The room's own rules, which are in force while no event takes place.
+    pub rules: RoomRules,
+    /// The events of the room.
+    pub schedule: Schedule,
+    /// What is published about the latest draw, or `None` before the first draw.
     #[cfg(feature = "lottery")]
-    reveal: Option<Reveal>,
+    pub reveal: Option<Reveal>,
 }
 
 impl RoomPlan {
@@ -49,35 +59,63 @@ impl RoomPlan {
     pub fn validate(self) -> Result<Self, ConfigError> {
         let rules = self.rules.validate()?;
         self.schedule.check_with(&rules)?;
-        self.schedule.check_seeds(rules.name())?;
+        self.schedule.check_seeds(&rules.name)?;
         Ok(Self { rules, ..self })
     }
 
-    /// Adds what is published about the latest draw.
+    /// Replaces the events, as [`Schedule::replace`] does, and adds the seeds of the new schedule to
+    /// those that are known.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error under the conditions of [`Schedule::replace`] and of
+    /// [`validate`](Self::validate).
+    pub fn follow(mut self, next: Schedule, now: Timestamp) -> Result<Self, ConfigError> {
+        self.schedule.follow(next, now)?;
+        self.validate()
+    }
+
+    /// Replaces the events with those with which a node of a shared room starts, for example a node
+    /// of another release. The seeds of the release are added to those that are known.
+    ///
+    /// A node that starts must not change what has begun for the visitors of all other nodes: the
+    /// rules of [`Schedule::change`] apply to an event that takes place, and such an event stays if
+    /// the release lacks it. All other events are those of the release. As in [`Schedule::new`], they
+    /// may already be running or over.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the release changes what is fixed about an event that takes place, or has
+    /// an event that overlaps with it, and under the conditions of [`validate`](Self::validate).
+    pub fn follow_release(
+        mut self,
+        release: &Schedule,
+        now: Timestamp,
+    ) -> Result<Self, ConfigError> {
+        self.schedule.follow_release(release, now)?;
+        self.validate()
+    }
+
+    /// Returns the draw of an event, if its seed is known.
     #[cfg(feature = "lottery")]
     #[must_use]
-    pub fn with_reveal(mut self, reveal: Option<Reveal>) -> Self {
-        self.reveal = reveal;
-        self
+    pub fn lottery(&self, event: &Event) -> Option<&Lottery> {
+        self.schedule.lottery(event)
     }
 
-    /// Returns the room's own rules, which are in force while no event takes place.
+    /// Returns the first time after `after` at which the phase changes, or `None` if it never
+    /// changes again.
     #[must_use]
-    pub const fn rules(&self) -> &RoomRules {
-        &self.rules
+    pub fn next_change(&self, after: Timestamp) -> Option<Timestamp> {
+        self.schedule.next_change(after)
     }
 
-    /// Returns the events of the room.
+    /// Returns the longest lifetime of a pass that the room issues, under its own rules and during
+    /// its events.
     #[must_use]
-    pub const fn schedule(&self) -> &Schedule {
-        &self.schedule
-    }
-
-    /// Returns what is published about the latest draw, or `None` before the first draw.
-    #[cfg(feature = "lottery")]
-    #[must_use]
-    pub const fn reveal(&self) -> Option<&Reveal> {
-        self.reveal.as_ref()
+    pub fn longest_pass_lifetime(&self) -> Duration {
+        let longest = self.schedule.longest_session_duration().unwrap_or_default();
+        self.rules.timing().longest_pass_lifetime().max(longest + longest / 8)
     }
 
     /// Returns the phase at `at`, see [`Schedule::phase_at`].

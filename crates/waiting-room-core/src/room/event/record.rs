@@ -44,33 +44,34 @@ struct EventRecord {
     overrides: Overrides,
 }
 
-impl Schedule {
-    /// Returns the events and the known seeds of this schedule as a record.
-    #[must_use]
-    pub fn to_record(&self) -> ScheduleRecord {
-        ScheduleRecord {
-            events: self.events().iter().map(EventRecord::of).collect(),
+impl From<&Schedule> for ScheduleRecord {
+    /// Returns the events and the known seeds of a schedule.
+    fn from(schedule: &Schedule) -> Self {
+        Self {
+            events: schedule.events().iter().map(EventRecord::of).collect(),
             #[cfg(feature = "lottery")]
-            seeds: self.seeds(),
+            seeds: schedule.seeds(),
             #[cfg(not(feature = "lottery"))]
             seeds: Vec::new(),
         }
     }
+}
 
-    /// Reads a record of the schedule of the room with this name. As in [`new`](Self::new), the
-    /// events may already be running or over.
+impl ScheduleRecord {
+    /// Returns the schedule of the room with this name. As in [`Schedule::new`], the events may
+    /// already be running or over.
     ///
     /// # Errors
     ///
-    /// Returns an error under the conditions of [`new`](Self::new) and
-    /// [`with_seed`](Self::with_seed). Without the feature `lottery`, seeds are not read.
-    pub fn from_record(record: ScheduleRecord, room: &str) -> Result<Self, ConfigError> {
-        let events = record.events.into_iter().map(EventRecord::into_event);
-        let schedule = Self::new(events.collect::<Result<Vec<_>, _>>()?)?;
+    /// Returns an error under the conditions of [`Schedule::new`] and of `Schedule::with_seed`.
+    /// Without the feature `lottery`, seeds are not read.
+    pub fn into_schedule(self, room: &str) -> Result<Schedule, ConfigError> {
+        let events = self.events.into_iter().map(EventRecord::into_event);
+        let schedule = Schedule::new(events.collect::<Result<Vec<_>, _>>()?)?;
         #[cfg(not(feature = "lottery"))]
         let _ = room;
         #[cfg(feature = "lottery")]
-        let schedule = record.seeds.iter().try_fold(schedule, |schedule, (event, seed)| {
+        let schedule = self.seeds.iter().try_fold(schedule, |schedule, (event, seed)| {
             schedule.with_seed(room, event, seed.parse::<Seed>()?)
         })?;
         Ok(schedule)

@@ -7,7 +7,7 @@ use crate::room::event::Lottery;
 use crate::{
     ConfigError, RoomRules, Timestamp,
     error::ConfigErrorKind,
-    room::{RoomMode, event::event::Event},
+    room::{RoomMode, SettingValue, event::event::Event},
 };
 
 /// The events of one room, in order, without overlap.
@@ -19,16 +19,15 @@ use crate::{
 ///
 /// let at = |secs| Timestamp::from_secs(secs);
 /// let doors = Event::new("doors", at(3_600), at(7_200))
-///     .with_prequeue_start(at(1_800))
-///     .with_limits(500, 100);
+///     .prequeue_start(at(1_800))
+///     .limits(500, 100);
 /// let schedule = Schedule::new([doors])?;
 ///
 /// let Phase::Prequeue { starts_in, .. } = schedule.phase_at(at(3_000)) else { panic!() };
 /// assert_eq!(starts_in, Duration::from_secs(600));
-/// assert_eq!(schedule.next_change(at(3_000)), Some(at(3_600)));
 ///
 /// let base = RoomRules::new("shop", 200);
-/// assert_eq!(schedule.rules_at(at(4_000), &base).total_active_users(), 500);
+/// assert_eq!(schedule.rules_at(at(4_000), &base).total_active_users, 500);
 /// assert_eq!(schedule.rules_at(at(7_200), &base), base);
 /// # Ok::<(), waiting_room_core::ConfigError>(())
 /// ```
@@ -108,7 +107,7 @@ impl Schedule {
     ///
     /// If the clock is set back, the schedule stands still until the clock has caught up. An event
     /// that has started therefore stays active, and an event that is over does not begin again.
-    pub fn advance(&mut self, now: Timestamp) -> Timestamp {
+    pub(crate) fn advance(&mut self, now: Timestamp) -> Timestamp {
         self.latest = self.latest.max(now);
         self.latest
     }
@@ -134,11 +133,11 @@ impl Schedule {
     /// Returns an error if there is no event with this name, if the change affects what is fixed, or
     /// if the event no longer fits into the schedule. After an error, the schedule is unchanged.
     pub fn change(&mut self, event: Event, now: Timestamp) -> Result<(), ConfigError> {
-        self.position(event.name())?;
+        self.position(&event.name)?;
         let events = self
             .events
             .iter()
-            .map(|old| if old.name() == event.name() { event.clone() } else { old.clone() });
+            .map(|old| if old.name == event.name { event.clone() } else { old.clone() });
         self.replace(events.collect::<Vec<_>>(), now)
     }
 
@@ -172,16 +171,15 @@ impl Schedule {
     }
 
     /// Replaces all events with those of another schedule, and adds its seeds to those that are
-    /// known. The same rules apply as for [`replace`](Self::replace).
-    ///
-    /// # Errors
-    ///
-    /// Returns an error under the same conditions as [`replace`](Self::replace). After an error, the
-    /// schedule is unchanged.
-    pub fn follow(&mut self, next: Self, now: Timestamp) -> Result<(), ConfigError> {
+    /// known. After an error, the schedule is unchanged.
+    pub(in crate::room) fn follow(
+        &mut self,
+        next: Self,
+        now: Timestamp,
+    ) -> Result<(), ConfigError> {
         let now = self.latest.max(now);
         for event in &next.events {
-            match self.event(event.name()) {
+            match self.event(&event.name) {
                 Some(old) => check_change(old, event, now)?,
                 None => check_beginning(event, now)?,
             }
@@ -192,31 +190,26 @@ impl Schedule {
         Ok(())
     }
 
-    /// Replaces the events with those with which a node of a shared room starts, for example a node
-    /// of another release. The seeds of the release are added to those that are known.
-    ///
-    /// A node that starts must not change what has begun for the visitors of all other nodes: the
-    /// rules of [`change`](Self::change) apply to an event that takes place, and such an event stays
-    /// if the release lacks it. All other events are those of the release. As in [`new`](Self::new),
-    /// they may already be running or over.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the release changes what is fixed about an event that takes place, or has
-    /// an event that overlaps with it. After an error, the schedule is unchanged.
-    pub fn follow_release(&mut self, release: Self, now: Timestamp) -> Result<(), ConfigError> {
+    /// Replaces the events with those of a release, see
+    /// [`RoomPlan::follow_release`](super::RoomPlan::follow_release). After an error, the schedule is
+    /// unchanged.
+    pub(super) fn follow_release(
+        &mut self,
+        release: &Self,
+        now: Timestamp,
+    ) -> Result<(), ConfigError> {
         let now = self.latest.max(now);
-        let takes_place = |event: &&Event| event.begins_at() <= now && now < event.end();
+        let takes_place = |event: &&Event| event.begins_at() <= now && now < event.end;
         let mut events = release.events.clone();
         for old in self.events.iter().filter(takes_place) {
-            match release.event(old.name()) {
+            match release.event(&old.name) {
                 Some(new) => check_change(old, new, now)?,
                 None => events.push(old.clone()),
             }
         }
         let next = Self::new(events)?;
         #[cfg(feature = "lottery")]
-        let next = next.with_seeds_of(&release).with_seeds_of(self);
+        let next = next.with_seeds_of(release).with_seeds_of(self);
         *self = Self { latest: now, ..next };
         Ok(())
     }
@@ -230,27 +223,28 @@ impl Schedule {
     /// Returns the event with this name.
     #[must_use]
     pub fn event(&self, name: &str) -> Option<&Event> {
-        self.events.iter().find(|event| event.name() == name)
+        self.events.iter().find(|event| event.name == name)
     }
 
-    /// Returns the phase at `at`, or at the [latest time](Self::advance) if `at` is earlier.
+    /// Returns the phase at `at`, or at the latest time that the schedule has been told if `at` is
+    /// earlier.
     #[must_use]
     pub fn phase_at(&self, at: Timestamp) -> Phase<'_> {
         let at = self.latest.max(at);
-        match self.events.iter().find(|event| at < event.end()) {
+        match self.events.iter().find(|event| at < event.end) {
             None => Phase::Over,
             Some(event) if at < event.begins_at() => {
                 Phase::Before { event, begins_in: event.begins_at().since(at) }
             }
-            Some(event) if at < event.start() => {
-                Phase::Prequeue { event, starts_in: event.start().since(at) }
+            Some(event) if at < event.start => {
+                Phase::Prequeue { event, starts_in: event.start.since(at) }
             }
-            Some(event) => Phase::Active { event, ends_in: event.end().since(at) },
+            Some(event) => Phase::Active { event, ends_in: event.end.since(at) },
         }
     }
 
-    /// Returns the rules in force at `at`, or at the [latest time](Self::advance) if `at` is
-    /// earlier, for a room whose own rules are `base`.
+    /// Returns the rules in force at `at`, or at the latest time that the schedule has been told if
+    /// `at` is earlier, for a room whose own rules are `base`.
     ///
     /// During a prequeue, the mode is [`RoomMode::QueueAll`]. An operator's mode takes precedence
     /// over events: if the mode of `base` is not [`RoomMode::Auto`], it is kept.
@@ -271,31 +265,27 @@ impl Schedule {
 
     /// Returns the first time after `after` at which the phase changes, or `None` if it never
     /// changes again.
-    #[must_use]
-    pub fn next_change(&self, after: Timestamp) -> Option<Timestamp> {
+    pub(crate) fn next_change(&self, after: Timestamp) -> Option<Timestamp> {
         let after = self.latest.max(after);
-        let event = self.events.iter().find(|event| after < event.end())?;
-        [event.begins_at(), event.start(), event.end()].into_iter().find(|at| after < *at)
+        let event = self.events.iter().find(|event| after < event.end)?;
+        [event.begins_at(), event.start, event.end].into_iter().find(|at| after < *at)
     }
 
     /// Returns the longest session duration of the events that override it, or `None` if no event
     /// does.
-    ///
-    /// After a restart, passes of an event may outlive those of the room's own rules, see
-    /// [`RoomRules::with_longest_session_duration`].
-    #[must_use]
-    pub fn longest_session_duration(&self) -> Option<Duration> {
-        self.events.iter().filter_map(Event::session_duration).max()
+    pub(super) fn longest_session_duration(&self) -> Option<Duration> {
+        let durations =
+            self.events.iter().filter_map(|event| event.overrides.get("session_duration"));
+        durations.filter_map(SettingValue::duration).max()
     }
 
-    /// Checks whether the events and the room's own rules contradict each other. The caller checks
-    /// this whenever it changes either of them.
+    /// Checks whether the events and the room's own rules contradict each other.
     ///
     /// # Errors
     ///
     /// Returns an error for the first event whose prequeue or draw has no effect under the queueing
     /// method of the event, which may be inherited.
-    pub fn check_with(&self, base: &RoomRules) -> Result<(), ConfigError> {
+    pub(in crate::room) fn check_with(&self, base: &RoomRules) -> Result<(), ConfigError> {
         self.events.iter().try_for_each(|event| event.check_with(base))
     }
 
@@ -308,8 +298,8 @@ impl Schedule {
 
     /// Checks that no event has a draw, which needs the feature `lottery`.
     #[cfg(not(feature = "lottery"))]
-    pub(in crate::room) fn check_seeds(&self, _room: &str) -> Result<(), ConfigError> {
-        match self.events.iter().find_map(Event::shuffle_at_start) {
+    pub(super) fn check_seeds(&self, _room: &str) -> Result<(), ConfigError> {
+        match self.events.iter().find_map(|event| event.shuffle_at_start) {
             None => Ok(()),
             Some(given) => Err(ConfigError::new(
                 ConfigErrorKind::Contradicts,
@@ -321,7 +311,7 @@ impl Schedule {
     }
 
     fn position(&self, name: &str) -> Result<usize, ConfigError> {
-        self.events.iter().position(|event| event.name() == name).ok_or_else(|| {
+        self.events.iter().position(|event| event.name == name).ok_or_else(|| {
             let given = format_args!("{:?}", name.chars().take(80).collect::<String>());
             let expected = "the name of an event of this room";
             ConfigError::new(ConfigErrorKind::Missing, "name", given, expected)
@@ -331,7 +321,7 @@ impl Schedule {
 
 /// Checks that no two events have the same name.
 fn check_names(events: &[Event]) -> Result<(), ConfigError> {
-    let mut names = events.iter().map(Event::name).collect::<Vec<_>>();
+    let mut names = events.iter().map(|event| &event.name).collect::<Vec<_>>();
     names.sort_unstable();
     match names.windows(2).find(|pair| pair[0] == pair[1]) {
         None => Ok(()),
@@ -346,11 +336,11 @@ fn check_names(events: &[Event]) -> Result<(), ConfigError> {
 
 /// Checks that an event is over when the next one begins.
 fn check_overlap(earlier: &Event, later: &Event) -> Result<(), ConfigError> {
-    if earlier.end() <= later.begins_at() {
+    if earlier.end <= later.begins_at() {
         return Ok(());
     }
-    let relation = format!("at or after the end of event {:?}", earlier.name());
-    Err(later.contradicts(beginning(later), later.begins_at(), &relation, earlier.end()))
+    let relation = format!("at or after the end of event {:?}", earlier.name);
+    Err(later.contradicts(beginning(later), later.begins_at(), &relation, earlier.end))
 }
 
 /// Checks that an event does not begin in the past.
@@ -367,39 +357,39 @@ fn check_change(old: &Event, new: &Event, now: Timestamp) -> Result<(), ConfigEr
     if old == new {
         return Ok(());
     }
-    if old.end() <= now {
+    if old.end <= now {
         let relation = "unchanged, because the event is over since";
-        return Err(new.contradicts("end", new.end(), relation, old.end()));
+        return Err(new.contradicts("end", new.end, relation, old.end));
     }
     if now < old.begins_at() {
         return check_beginning(new, now);
     }
-    if new.prequeue_start() != old.prequeue_start() {
+    if new.prequeue_start != old.prequeue_start {
         let time =
-            |event: &Event| event.prequeue_start().map_or("absent".into(), |at| at.to_string());
+            |event: &Event| event.prequeue_start.map_or("absent".into(), |at| at.to_string());
         return Err(fixed(old, "prequeue_start", &time(new), &time(old)));
     }
-    if new.shuffle_at_start() != old.shuffle_at_start() {
+    if new.shuffle_at_start != old.shuffle_at_start {
         let commitment =
-            |event: &Event| event.shuffle_at_start().map_or("absent".into(), |sum| sum.to_string());
+            |event: &Event| event.shuffle_at_start.map_or("absent".into(), |sum| sum.to_string());
         return Err(fixed(old, "shuffle_at_start", &commitment(new), &commitment(old)));
     }
-    if now < old.start() {
-        return if new.start() < now {
-            Err(in_the_past(new, "start", new.start(), now))
+    if now < old.start {
+        return if new.start < now {
+            Err(in_the_past(new, "start", new.start, now))
         } else {
             Ok(())
         };
     }
-    if new.start() != old.start() {
-        return Err(fixed(old, "start", &new.start().to_string(), &old.start().to_string()));
+    if new.start != old.start {
+        return Err(fixed(old, "start", &new.start.to_string(), &old.start.to_string()));
     }
-    if new.end() < now { Err(in_the_past(new, "end", new.end(), now)) } else { Ok(()) }
+    if new.end < now { Err(in_the_past(new, "end", new.end, now)) } else { Ok(()) }
 }
 
 /// Returns the name of the field that determines when an event begins.
 fn beginning(event: &Event) -> &'static str {
-    event.prequeue_start().map_or("start", |_| "prequeue_start")
+    event.prequeue_start.map_or("start", |_| "prequeue_start")
 }
 
 fn in_the_past(
@@ -417,6 +407,6 @@ fn fixed(event: &Event, field: &'static str, given: &str, expected: &str) -> Con
         ConfigErrorKind::Contradicts,
         field,
         given,
-        format_args!("{expected}, because event {:?} has begun", event.name()),
+        format_args!("{expected}, because event {:?} has begun", event.name),
     )
 }

@@ -17,9 +17,9 @@ impl Schedule {
     /// use waiting_room_core::{Timestamp, room::event::{Event, Schedule, Seed}};
     ///
     /// let at = Timestamp::from_secs;
-    /// let doors = Event::new("doors", at(3_600), at(7_200)).with_prequeue_start(at(1_800));
+    /// let doors = Event::new("doors", at(3_600), at(7_200)).prequeue_start(at(1_800));
     /// let schedule = Schedule::new([doors])?.with_seed("shop", "doors", Seed::new([7; 32]))?;
-    /// assert!(schedule.events()[0].shuffle_at_start().is_some());
+    /// assert!(schedule.events()[0].shuffle_at_start.is_some());
     /// # Ok::<(), waiting_room_core::ConfigError>(())
     /// ```
     ///
@@ -31,10 +31,10 @@ impl Schedule {
         let lottery = Lottery::new(room, event, seed)?;
         let given = lottery.commitment();
         let event = self.event_mut(event)?;
-        match event.shuffle_at_start() {
+        match event.shuffle_at_start {
             Some(expected) if expected != given => return Err(mismatch(event, &lottery)),
             Some(_) => {}
-            None => *event = event.clone().with_shuffle_at_start(given).validate()?,
+            None => *event = event.clone().shuffle_at_start(given).validate()?,
         }
         self.lotteries.retain(|known| known.event() != lottery.event());
         self.lotteries.push(lottery);
@@ -42,9 +42,8 @@ impl Schedule {
     }
 
     /// Returns the draw of an event, if its seed is known.
-    #[must_use]
-    pub fn lottery(&self, event: &Event) -> Option<&Lottery> {
-        self.lotteries.iter().find(|lottery| lottery.event() == event.name())
+    pub(in crate::room) fn lottery(&self, event: &Event) -> Option<&Lottery> {
+        self.lotteries.iter().find(|lottery| lottery.event() == event.name)
     }
 
     /// Returns the name of the event and the digits of the seed of each known draw.
@@ -55,14 +54,14 @@ impl Schedule {
     }
 
     /// Checks that the seed of each draw is known, and that it is for the room of this name.
-    pub(in crate::room) fn check_seeds(&self, room: &str) -> Result<(), ConfigError> {
+    pub(super) fn check_seeds(&self, room: &str) -> Result<(), ConfigError> {
         for event in self.events() {
-            let Some(commitment) = event.shuffle_at_start() else { continue };
+            let Some(commitment) = event.shuffle_at_start else { continue };
             let Some(lottery) = self.lottery(event) else {
                 return Err(ConfigError::new(
                     ConfigErrorKind::Missing,
                     "seed",
-                    format_args!("missing for event {:?}", event.name()),
+                    format_args!("missing for event {:?}", event.name),
                     format_args!("the seed with the commitment {commitment}"),
                 ));
             };
@@ -84,7 +83,7 @@ impl Schedule {
     /// Takes over the seeds of an earlier schedule for events that have the same commitments.
     pub(super) fn with_seeds_of(mut self, earlier: &Self) -> Self {
         for lottery in &earlier.lotteries {
-            let is_same = |event: &&Event| event.shuffle_at_start() == Some(lottery.commitment());
+            let is_same = |event: &&Event| event.shuffle_at_start == Some(lottery.commitment());
             let event = self.event(lottery.event()).filter(is_same);
             if event.is_some_and(|event| self.lottery(event).is_none()) {
                 self.lotteries.push(lottery.clone());
@@ -97,11 +96,11 @@ impl Schedule {
 /// Returns an error for a seed that does not belong to the commitment of its event.
 fn mismatch(event: &Event, lottery: &Lottery) -> ConfigError {
     let expected =
-        event.shuffle_at_start().map(|commitment| commitment.to_string()).unwrap_or_default();
+        event.shuffle_at_start.map(|commitment| commitment.to_string()).unwrap_or_default();
     ConfigError::new(
         ConfigErrorKind::Contradicts,
         "seed",
         format_args!("one with the commitment {}", lottery.commitment()),
-        format_args!("the seed with the commitment {expected}, of event {:?}", event.name()),
+        format_args!("the seed with the commitment {expected}, of event {:?}", event.name),
     )
 }

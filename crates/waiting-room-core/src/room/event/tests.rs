@@ -22,14 +22,14 @@ fn secs(secs: u64) -> Duration {
 }
 
 fn base() -> RoomRules {
-    RoomRules::new("shop", 200).with_new_users_per_minute(50)
+    RoomRules::new("shop", 200).new_users_per_minute(50)
 }
 
 /// An event from 1000 s to 2000 s, with a prequeue from 500 s and a draw.
 fn doors() -> Event {
     Event::new("doors", at(1_000), at(2_000))
-        .with_prequeue_start(at(500))
-        .with_shuffle_at_start(commitment(1))
+        .prequeue_start(at(500))
+        .shuffle_at_start(commitment(1))
 }
 
 /// An event without a prequeue.
@@ -60,18 +60,18 @@ fn assert_refused<T: std::fmt::Debug>(
 #[test]
 fn a_record_keeps_all_of_a_schedule_and_shows_no_seed() {
     let events = [
-        Event::new("doors", at(1_000), at(2_000)).with_prequeue_start(at(500)).with_limits(9, 3),
+        Event::new("doors", at(1_000), at(2_000)).prequeue_start(at(500)).limits(9, 3),
         plain("encore", 2_000, 3_000)
-            .with_session_duration(secs(60))
-            .with_session_renewal(SessionRenewal::Fixed)
-            .with_queueing_method(QueueingMethod::Random),
+            .session_duration(secs(60))
+            .session_renewal(SessionRenewal::Fixed)
+            .queueing_method(QueueingMethod::Random),
     ];
     let original = schedule(events).with_seed("shop", "doors", Seed::new([7; 32])).unwrap();
-    let record = original.to_record();
+    let record = ScheduleRecord::from(&original);
     assert_eq!(format!("{record:?}"), "ScheduleRecord { .. }");
-    assert_eq!(Schedule::from_record(record.clone(), "shop").unwrap(), original);
+    assert_eq!(record.clone().into_schedule("shop").unwrap(), original);
     // The seed is for another room, so it has another commitment.
-    assert!(Schedule::from_record(record, "club").is_err());
+    assert!(record.into_schedule("club").is_err());
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn an_event_that_is_too_short_or_too_long_is_refused() {
 
 #[test]
 fn a_prequeue_after_the_start_or_too_close_to_it_is_refused() {
-    let with_prequeue = |start| doors().with_prequeue_start(at(start)).validate();
+    let with_prequeue = |start| doors().prequeue_start(at(start)).validate();
     assert_refused(
         with_prequeue(1_000),
         Contradicts,
@@ -122,7 +122,7 @@ fn a_prequeue_after_the_start_or_too_close_to_it_is_refused() {
     assert!(with_prequeue(990).is_ok());
     let week = 7 * 24 * 60 * 60;
     assert_refused(
-        plain("doors", week + 1, week + 9).with_prequeue_start(at(0)).validate(),
+        plain("doors", week + 1, week + 9).prequeue_start(at(0)).validate(),
         TooLarge,
         "prequeue_start is 604801 s from the start of event \"doors\", expected at most 604800 s",
     );
@@ -132,7 +132,7 @@ fn a_prequeue_after_the_start_or_too_close_to_it_is_refused() {
 fn a_draw_without_a_prequeue_or_under_a_method_that_ignores_it_is_refused() {
     let digits = "01".repeat(32);
     assert_refused(
-        doors().with_prequeue_start(None).validate(),
+        doors().prequeue_start(None).validate(),
         Contradicts,
         &format!(
             "shuffle_at_start is {digits}, \
@@ -140,13 +140,13 @@ fn a_draw_without_a_prequeue_or_under_a_method_that_ignores_it_is_refused() {
         ),
     );
     assert_refused(
-        doors().with_queueing_method(QueueingMethod::Random).validate(),
+        doors().queueing_method(QueueingMethod::Random).validate(),
         Contradicts,
         "queueing_method is Random in event \"doors\", \
          expected Fifo, because of its shuffle_at_start",
     );
     assert_refused(
-        doors().with_shuffle_at_start(None).with_queueing_method(QueueingMethod::Reject).validate(),
+        doors().shuffle_at_start(None).queueing_method(QueueingMethod::Reject).validate(),
         Contradicts,
         "queueing_method is Reject in event \"doors\", \
          expected a method with a line, because of its prequeue_start",
@@ -154,9 +154,9 @@ fn a_draw_without_a_prequeue_or_under_a_method_that_ignores_it_is_refused() {
     // An inherited method is checked with the rules that it is inherited from.
     let inherits = schedule([doors()]);
     assert!(inherits.check_with(&base()).is_ok());
-    let rejecting = base().with_queueing_method(QueueingMethod::Reject);
+    let rejecting = base().queueing_method(QueueingMethod::Reject);
     assert!(inherits.check_with(&rejecting).is_err());
-    let own = schedule([doors().with_queueing_method(QueueingMethod::Fifo)]);
+    let own = schedule([doors().queueing_method(QueueingMethod::Fifo)]);
     assert!(own.check_with(&rejecting).is_ok());
 }
 
@@ -164,15 +164,15 @@ fn a_draw_without_a_prequeue_or_under_a_method_that_ignores_it_is_refused() {
 fn each_wrong_override_is_refused_by_name_and_value() {
     let event = || plain("doors", 1_000, 2_000);
     let cases = [
-        (event().with_limits(0, None), TooSmall, "total_active_users is 0, expected at least 1"),
+        (event().limits(0, None), TooSmall, "total_active_users is 0, expected at least 1"),
         (
-            event().with_limits(10_000_001, None),
+            event().limits(10_000_001, None),
             TooLarge,
             "total_active_users is 10000001, expected at most 10000000",
         ),
-        (event().with_limits(1, 0), TooSmall, "new_users_per_minute is 0, expected at least 1"),
+        (event().limits(1, 0), TooSmall, "new_users_per_minute is 0, expected at least 1"),
         (
-            event().with_session_duration(secs(86_401)),
+            event().session_duration(secs(86_401)),
             TooLarge,
             "session_duration is 86401 s, expected at most 86400 s",
         ),
@@ -208,7 +208,7 @@ fn two_events_that_overlap_are_refused_and_both_are_named() {
         "name is \"doors\" for two events, expected a different name for each event",
     );
     let adjacent = schedule([plain("late", 2_000, 3_000), doors(), plain("early", 100, 500)]);
-    let names: Vec<_> = adjacent.events().iter().map(Event::name).collect();
+    let names: Vec<_> = adjacent.events().iter().map(|event| &event.name).collect();
     assert_eq!(names, ["early", "doors", "late"]);
 }
 
@@ -226,21 +226,21 @@ fn more_events_than_permitted_are_refused() {
 #[test]
 fn an_event_overrides_its_own_values_and_inherits_the_rest() {
     let event = plain("doors", 1_000, 2_000)
-        .with_limits(500, None)
-        .with_session_duration(secs(60))
-        .with_session_renewal(SessionRenewal::Fixed)
-        .with_queueing_method(QueueingMethod::Random);
+        .limits(500, None)
+        .session_duration(secs(60))
+        .session_renewal(SessionRenewal::Fixed)
+        .queueing_method(QueueingMethod::Random);
     let expected = base()
-        .with_total_active_users(500)
-        .with_new_users_per_minute(None)
-        .with_session_duration(secs(60))
-        .with_session_renewal(SessionRenewal::Fixed)
-        .with_queueing_method(QueueingMethod::Random);
+        .total_active_users(500)
+        .new_users_per_minute(None)
+        .session_duration(secs(60))
+        .session_renewal(SessionRenewal::Fixed)
+        .queueing_method(QueueingMethod::Random);
     assert_eq!(event.rules(&base()), expected);
     // An inherited rule follows the room, and all other rules are inherited.
-    let live = base().with_total_active_users(7).with_line_capacity(9).with_mode(RoomMode::Drain);
+    let live = base().total_active_users(7).line_capacity(9).mode(RoomMode::Drain);
     assert_eq!(plain("doors", 1_000, 2_000).rules(&live), live);
-    assert_eq!(event.rules(&live), expected.with_line_capacity(9).with_mode(RoomMode::Drain));
+    assert_eq!(event.rules(&live), expected.line_capacity(9).mode(RoomMode::Drain));
     assert_eq!(schedule([event]).longest_session_duration(), Some(secs(60)));
 }
 
@@ -274,15 +274,15 @@ fn phases_begin_and_end_at_the_exact_instant() {
 
 #[test]
 fn no_visitor_is_admitted_in_the_prequeue_and_an_operators_mode_comes_first() {
-    let schedule = schedule([doors().with_limits(500, 100)]);
-    let during = |time, mode| schedule.rules_at(at(time), &base().with_mode(mode));
+    let schedule = schedule([doors().limits(500, 100)]);
+    let during = |time, mode| schedule.rules_at(at(time), &base().mode(mode));
     let prequeue = during(500, RoomMode::Auto);
-    assert_eq!((prequeue.mode(), prequeue.total_active_users()), (RoomMode::QueueAll, 500));
-    assert_eq!(during(1_000, RoomMode::Auto).mode(), RoomMode::Auto);
+    assert_eq!((prequeue.mode, prequeue.total_active_users), (RoomMode::QueueAll, 500));
+    assert_eq!(during(1_000, RoomMode::Auto).mode, RoomMode::Auto);
     assert_eq!(during(2_000, RoomMode::Auto), base());
     for mode in [RoomMode::Drain, RoomMode::QueueAll, RoomMode::Suspended] {
         for time in [0, 500, 1_000, 2_000] {
-            assert_eq!(during(time, mode).mode(), mode);
+            assert_eq!(during(time, mode).mode, mode);
         }
     }
 }
@@ -295,7 +295,7 @@ fn a_clock_that_is_set_back_over_a_start_does_not_unstart_the_event() {
     let active = |ends_in| Phase::Active { event: &schedule.events()[0], ends_in: secs(ends_in) };
     for time in [0, 499, 500, 999, 1_500] {
         assert_eq!(schedule.phase_at(at(time)), active(500), "at {time}");
-        assert_eq!(schedule.rules_at(at(time), &base()).mode(), RoomMode::Auto);
+        assert_eq!(schedule.rules_at(at(time), &base()).mode, RoomMode::Auto);
         assert_eq!(schedule.next_change(at(time)), Some(at(2_000)));
     }
     assert_eq!(schedule.phase_at(at(1_600)), active(400));
@@ -310,12 +310,12 @@ fn a_clock_that_jumps_over_a_start_starts_the_event_at_once() {
     schedule.advance(at(100));
     schedule.advance(at(1_200));
     assert!(
-        matches!(schedule.phase_at(at(1_200)), Phase::Active { event, .. } if event.name() == "doors")
+        matches!(schedule.phase_at(at(1_200)), Phase::Active { event, .. } if event.name == "doors")
     );
     // A jump over a whole event skips it.
     schedule.advance(at(3_500));
     assert!(
-        matches!(schedule.phase_at(at(3_500)), Phase::Active { event, .. } if event.name() == "late")
+        matches!(schedule.phase_at(at(3_500)), Phase::Active { event, .. } if event.name == "late")
     );
 }
 
@@ -340,18 +340,18 @@ fn events() -> impl Strategy<Value = Vec<(u64, u64, u64)>> {
 /// Returns the kind of a phase, and its event.
 fn state(phase: Phase<'_>) -> (&'static str, Option<&str>) {
     match phase {
-        Phase::Active { event, .. } => ("active", Some(event.name())),
-        Phase::Before { event, .. } => ("before", Some(event.name())),
+        Phase::Active { event, .. } => ("active", Some(&event.name)),
+        Phase::Before { event, .. } => ("before", Some(&event.name)),
         Phase::Over => ("over", None),
-        Phase::Prequeue { event, .. } => ("prequeue", Some(event.name())),
+        Phase::Prequeue { event, .. } => ("prequeue", Some(&event.name)),
     }
 }
 
 fn event_of(index: usize, (begin, prequeue, length): (u64, u64, u64)) -> Event {
     let start = begin + prequeue;
     Event::new(format!("e{index}"), at(start), at(start + length))
-        .with_prequeue_start((prequeue > 0).then_some(at(begin)))
-        .with_limits(1_000 + u32::try_from(index).unwrap(), None)
+        .prequeue_start((prequeue > 0).then_some(at(begin)))
+        .limits(1_000 + u32::try_from(index).unwrap(), None)
 }
 
 proptest! {
@@ -386,9 +386,9 @@ proptest! {
                         prop_assert_eq!(kind, if is_active { "active" } else { "prequeue" });
                         let expected = format!("e{index}");
                         prop_assert_eq!(name, Some(expected.as_str()));
-                        prop_assert_eq!(rules.mode() == RoomMode::QueueAll, !is_active);
+                        prop_assert_eq!(rules.mode == RoomMode::QueueAll, !is_active);
                         let limit = 1_000 + u32::try_from(index).unwrap();
-                        prop_assert_eq!(rules.total_active_users(), limit);
+                        prop_assert_eq!(rules.total_active_users, limit);
                     }
                 }
                 prop_assert!(rules.validate().is_ok());

@@ -38,12 +38,12 @@ fn seed() -> Seed {
 /// Returns rules for a room with `slots` slots, in which sessions outlast the tests.
 fn rules(slots: u32) -> RoomRules {
     let day = Duration::from_secs(24 * 60 * 60);
-    RoomRules::new("shop", slots).with_session_duration(day)
+    RoomRules::new("shop", slots).session_duration(day)
 }
 
 fn doors() -> Event {
     let [prequeue, start, end] = TIMES.map(at);
-    Event::new("doors", start, end).with_prequeue_start(prequeue)
+    Event::new("doors", start, end).prequeue_start(prequeue)
 }
 
 fn plain() -> Schedule {
@@ -59,7 +59,7 @@ fn room(rules: RoomRules, schedule: Schedule) -> Room {
 }
 
 fn reveal(room: &Room) -> Reveal {
-    room.plan().unwrap().reveal().unwrap().clone()
+    room.plan().unwrap().reveal.unwrap()
 }
 
 /// A visitor, and the latest answer to it.
@@ -187,7 +187,7 @@ fn at_the_start_entrants_are_admitted_in_the_drawn_order_before_others() {
 }
 
 fn doors_commitment() -> Commitment {
-    shuffled().events()[0].shuffle_at_start().unwrap()
+    shuffled().events()[0].shuffle_at_start.unwrap()
 }
 
 #[test]
@@ -298,21 +298,21 @@ fn leaving_before_or_after_the_start_delays_no_other_entrant() {
 
 #[test]
 fn the_rules_follow_the_event_and_inherit_values_it_does_not_override() {
-    let event = doors().with_limits(50, 5).with_session_duration(Duration::from_secs(60));
+    let event = doors().limits(50, 5).session_duration(Duration::from_secs(60));
     let mut room = room(rules(10), Schedule::new([event]).unwrap());
     for (time, users) in [(999, 10), (1_000, 50), (1_600, 50), (2_999, 50), (3_000, 10)] {
         room.sweep(at(time));
-        assert_eq!(room.rules().total_active_users(), users, "at {time} s");
+        assert_eq!(room.rules().total_active_users, users, "at {time} s");
         assert_eq!(room.own_rules(), &rules(10));
-        let is_closed = room.rules().mode() == RoomMode::QueueAll;
+        let is_closed = room.rules().mode == RoomMode::QueueAll;
         assert_eq!(is_closed, (1_000..1_600).contains(&time));
     }
 }
 
 #[test]
 fn the_estimate_of_the_wait_begins_anew_at_the_start() {
-    let rules = rules(10).with_session_duration(Duration::from_secs(60));
-    let mut room = room(rules.with_new_users_per_minute(6), plain());
+    let rules = rules(10).session_duration(Duration::from_secs(60));
+    let mut room = room(rules.new_users_per_minute(6), plain());
     let mut crowd = Crowd::new(60, at(1_010));
     crowd.run(&mut room, at(1_604));
     // The room has admitted nobody for ten minutes, and still expects one visitor in ten seconds.
@@ -324,7 +324,7 @@ fn the_estimate_of_the_wait_begins_anew_at_the_start() {
 fn a_queue_all_of_the_operator_takes_precedence_over_the_event() {
     let mut room = room(rules(10), plain());
     let mut crowd = Crowd::new(3, at(1_010));
-    room.configure(rules(10).with_mode(RoomMode::QueueAll), at(1_010)).unwrap();
+    room.configure(rules(10).mode(RoomMode::QueueAll), at(1_010)).unwrap();
     crowd.run(&mut room, at(1_700));
     let Visitor::Waiting(_, reason) = &crowd.visitors[0] else { panic!() };
     assert_eq!(*reason, Reason::QueueAll);
@@ -335,7 +335,7 @@ fn a_queue_all_of_the_operator_takes_precedence_over_the_event() {
 
 #[test]
 fn two_events_follow_each_other_and_the_drawn_order_outlives_its_event() {
-    let second = Event::new("encore", at(4_000), at(5_000)).with_prequeue_start(at(3_500));
+    let second = Event::new("encore", at(4_000), at(5_000)).prequeue_start(at(3_500));
     let schedule = Schedule::new([doors(), second])
         .unwrap()
         .with_seed("shop", "doors", seed())
@@ -380,7 +380,7 @@ fn a_draw_favors_no_order_of_arrival_over_a_hundred_seeds() {
         let numbers: Vec<_> = numbers.collect();
         crowd.run(&mut room, at(1_603));
         let shuffle = reveal(&room)
-            .verify(&room.plan().unwrap().schedule().events()[0].shuffle_at_start().unwrap())
+            .verify(&room.plan().unwrap().schedule.events()[0].shuffle_at_start.unwrap())
             .unwrap();
         for (who, number) in numbers.into_iter().enumerate() {
             counts[who][shuffle.place_of(number).unwrap() as usize - 1] += 1;
@@ -403,13 +403,13 @@ proptest! {
     ) {
         let refresh = Duration::from_millis(refresh);
         let rules = rules(1)
-            .with_refresh_interval(refresh)
-            .with_place_retention((refresh * 2).max(Duration::from_secs(5)))
+            .refresh_interval(refresh)
+            .place_retention((refresh * 2).max(Duration::from_secs(5)))
             .validate()
             .unwrap();
-        let interval = rules.interval_before_start(Duration::from_millis(until), crowd, jitter);
+        let interval = rules.timing().interval_before_start(Duration::from_millis(until), crowd, jitter);
         prop_assert!(interval >= Duration::from_secs(1));
-        prop_assert!(interval <= (refresh * 7 / 5).max(rules.longest_check_in_interval(jitter)));
-        prop_assert!(interval < rules.place_retention());
+        prop_assert!(interval <= (refresh * 7 / 5).max(rules.timing().longest_check_in_interval(jitter)));
+        prop_assert!(interval < rules.place_retention);
     }
 }

@@ -34,7 +34,7 @@ fn pass(verdict: Verdict) -> Pass {
 
 /// A room with one slot, which visitor 1 has taken, and sessions of 80 s, so that passes last 90 s.
 fn full() -> (Room, Pass) {
-    let rules = RoomRules::new("r", 1).with_session_duration(Duration::from_secs(80));
+    let rules = RoomRules::new("r", 1).session_duration(Duration::from_secs(80));
     let mut room = Room::new(rules).unwrap();
     let pass = pass(room.enter(id(1), at(0)));
     (room, pass)
@@ -87,9 +87,9 @@ fn a_ticket_that_has_lapsed_has_no_head_start() {
     let early = queue(&mut room, 2, 120, 0);
     room.renew(&pass, at(140));
     // Five minutes after its last check-in, the ticket has lapsed, and so has its place.
-    let rules = room.rules().clone().with_total_active_users(2);
+    let rules = room.rules().clone().total_active_users(2);
     room.configure(rules, at(140)).unwrap();
-    room.configure(room.rules().clone().with_total_active_users(1), at(140)).unwrap();
+    room.configure(room.rules().clone().total_active_users(1), at(140)).unwrap();
     let mut early = waits(room.check_in(&early, at(142)));
     for secs in (200..=400).step_by(50) {
         room.renew(&pass, at(secs));
@@ -159,7 +159,7 @@ fn a_visitor_that_has_left_does_not_return_ahead_of_the_line() {
 #[test]
 fn no_visitor_returns_during_a_pause() {
     let (_, old) = full();
-    let rules = RoomRules::new("r", 1).with_recovery(Recovery::Pause);
+    let rules = RoomRules::new("r", 1).recovery(Recovery::Pause);
     let mut room = Room::new(rules).unwrap();
     room.recover(at(90));
     let verdict = room.check_in(&Ticket::resuming(&old, at(91)).unwrap(), at(91));
@@ -208,10 +208,10 @@ fn a_visitor_of_another_site_waits_ahead_of_an_hour_old_line() {
 fn a_visitor_of_another_site_waits_where_newcomers_are_refused() {
     let network = std::num::NonZeroU32::new(7);
     let of_network = |who| VisitorId::new(who).of_network(network);
-    let rules = RoomRules::new("r", 1).with_queueing_method(QueueingMethod::Reject);
-    let drains = RoomRules::new("r", 1).with_mode(RoomMode::Drain);
-    let narrow = RoomRules::new("r", 1).with_places_per_network(PlacesPerNetwork::Limit(1));
-    for rules in [rules, drains, narrow.with_line_capacity(1)] {
+    let rules = RoomRules::new("r", 1).queueing_method(QueueingMethod::Reject);
+    let drains = RoomRules::new("r", 1).mode(RoomMode::Drain);
+    let narrow = RoomRules::new("r", 1).places_per_network(PlacesPerNetwork::Limit(1));
+    for rules in [rules, drains, narrow.line_capacity(1)] {
         let mut room = Room::new(RoomRules::new("r", 1)).unwrap();
         room.enter(id(1), at(0));
         let ticket = waits(room.enter(of_network(2), at(0)));

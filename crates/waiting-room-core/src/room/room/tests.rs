@@ -25,7 +25,7 @@ fn room(rules: RoomRules) -> Room {
 /// Returns rules for a room with `slots` slots, in which sessions last 80 s and passes therefore 90
 /// s.
 fn rules(slots: u32) -> RoomRules {
-    RoomRules::new("shop", slots).with_session_duration(Duration::from_secs(80))
+    RoomRules::new("shop", slots).session_duration(Duration::from_secs(80))
 }
 
 #[track_caller]
@@ -68,7 +68,7 @@ fn the_slots_are_a_cap_and_a_lapsed_session_frees_one() {
 
 #[test]
 fn the_minute_slides() {
-    let mut room = room(rules(100).with_new_users_per_minute(2));
+    let mut room = room(rules(100).new_users_per_minute(2));
     pass(room.enter(id(1), at(0)));
     pass(room.enter(id(2), at(59)));
     assert_eq!(*room.enter(id(3), at(59)).reason(), Reason::QueuedRate);
@@ -108,7 +108,7 @@ fn an_away_visitor_keeps_its_place_but_delays_no_others() {
 
 #[test]
 fn a_place_is_kept_for_the_retention_and_then_starts_over() {
-    let mut room = room(rules(1).with_session_duration(Duration::from_secs(1_000)));
+    let mut room = room(rules(1).session_duration(Duration::from_secs(1_000)));
     pass(room.enter(id(0), at(0)));
     let first = queue(&mut room, 1, at(1));
     let kept = ticket(room.clone().check_in(&first, at(300)));
@@ -144,7 +144,7 @@ fn a_pass_survives_the_loss_of_the_room_and_is_counted_again() {
 
 #[test]
 fn a_pass_that_was_extended_elsewhere_outlives_the_local_session() {
-    let fixed = rules(1).with_session_renewal(SessionRenewal::Fixed);
+    let fixed = rules(1).session_renewal(SessionRenewal::Fixed);
     let mut room = room(fixed);
     let known = pass(room.enter(id(1), at(0)));
     let prolonged = Pass::new(id(1), known.bucket, at(0), at(50), at(130));
@@ -156,7 +156,7 @@ fn a_pass_that_was_extended_elsewhere_outlives_the_local_session() {
 
 #[test]
 fn a_room_on_hold_admits_no_newcomer_until_old_passes_are_void() {
-    let mut room = room(rules(5).with_recovery(Recovery::Pause));
+    let mut room = room(rules(5).recovery(Recovery::Pause));
     room.recover(at(0));
     assert_eq!(*room.enter(id(1), at(89)).reason(), Reason::QueuedRecovery);
     pass(room.enter(id(1), at(90)));
@@ -164,9 +164,8 @@ fn a_room_on_hold_admits_no_newcomer_until_old_passes_are_void() {
 
 #[test]
 fn a_room_on_hold_waits_for_the_previous_minute_as_well() {
-    let short =
-        rules(5).with_session_duration(Duration::from_secs(8)).with_recovery(Recovery::Pause);
-    let mut room = room(short.with_new_users_per_minute(1));
+    let short = rules(5).session_duration(Duration::from_secs(8)).recovery(Recovery::Pause);
+    let mut room = room(short.new_users_per_minute(1));
     room.recover(at(0));
     assert_eq!(*room.enter(id(1), at(59)).reason(), Reason::QueuedRecovery);
     pass(room.enter(id(1), at(60)));
@@ -175,9 +174,8 @@ fn a_room_on_hold_waits_for_the_previous_minute_as_well() {
 #[test]
 fn a_hold_lasts_as_long_as_the_longest_pass_ever_issued() {
     // This room has had rules with longer sessions.
-    let hold = |secs| {
-        rules(10).with_session_duration(Duration::from_secs(secs)).with_recovery(Recovery::Pause)
-    };
+    let hold =
+        |secs| rules(10).session_duration(Duration::from_secs(secs)).recovery(Recovery::Pause);
     let mut known = room(hold(3_600));
     known.configure(hold(60), at(0)).unwrap();
     known.recover(at(10));
@@ -185,7 +183,7 @@ fn a_hold_lasts_as_long_as_the_longest_pass_ever_issued() {
     pass(known.enter(id(1), at(10 + 4_050)));
 
     // The rules of this room, which was restarted with shorter sessions, specify the old duration.
-    let mut told = room(hold(60).with_longest_session_duration(Duration::from_secs(3_600)));
+    let mut told = room(hold(60).longest_session_duration(Duration::from_secs(3_600)));
     told.recover(at(0));
     assert_eq!(*told.enter(id(1), at(4_049)).reason(), Reason::QueuedRecovery);
     pass(told.enter(id(1), at(4_050)));
@@ -197,8 +195,7 @@ fn of_before() -> Vec<Pass> {
 }
 
 fn after_a_restart() -> Room {
-    let minute =
-        rules(10).with_session_duration(Duration::from_secs(60)).with_recovery(Recovery::Pause);
+    let minute = rules(10).session_duration(Duration::from_secs(60)).recovery(Recovery::Pause);
     let mut room = room(minute);
     room.recover(at(1));
     room
@@ -245,7 +242,7 @@ fn a_session_is_extended_by_renewals_and_ended_by_leaving() {
 
 #[test]
 fn a_fixed_session_is_not_extended() {
-    let mut room = room(rules(1).with_session_renewal(SessionRenewal::Fixed));
+    let mut room = room(rules(1).session_renewal(SessionRenewal::Fixed));
     let first = pass(room.enter(id(1), at(0)));
     assert_eq!(first.expires_at, at(80));
     let Renewal::Renew(second) = room.renew(&first, at(50)) else { panic!("not renewed") };
@@ -268,7 +265,7 @@ fn an_old_ticket_does_not_revive_an_ended_session() {
 
 #[test]
 fn one_ticket_shown_fifty_times_takes_one_slot() {
-    let mut room = room(rules(10).with_new_users_per_minute(10));
+    let mut room = room(rules(10).new_users_per_minute(10));
     let first = Ticket::new(id(1), at(0), at(0), at(1));
     for _ in 0..50 {
         pass(room.check_in(&first, at(1)));
@@ -279,7 +276,7 @@ fn one_ticket_shown_fifty_times_takes_one_slot() {
 
 #[test]
 fn a_full_line_refuses_but_keeps_the_order_of_arrival() {
-    let mut room = room(rules(1).with_line_capacity(1));
+    let mut room = room(rules(1).line_capacity(1));
     pass(room.enter(id(0), at(0)));
     let first = ticket(room.enter(id(1), at(1)));
     queue(&mut room, 2, at(2));
@@ -293,7 +290,7 @@ fn a_full_line_refuses_but_keeps_the_order_of_arrival() {
 
 #[test]
 fn the_cookie_test_gives_slots_only_to_returning_visitors() {
-    let mut room = room(rules(4).with_cookie_test(CookieTest::AboveUtilization(50)));
+    let mut room = room(rules(4).cookie_test(CookieTest::AboveUtilization(50)));
     pass(room.enter(id(1), at(0)));
     pass(room.enter(id(2), at(0)));
     let verdict = room.enter(id(3), at(0));
@@ -308,26 +305,26 @@ fn each_switch_has_its_documented_effect() {
     let open = rules(10);
     let mut room = room(open.clone());
     let inside = pass(room.enter(id(1), at(0)));
-    room.configure(open.clone().with_mode(RoomMode::QueueAll), at(1)).unwrap();
+    room.configure(open.clone().mode(RoomMode::QueueAll), at(1)).unwrap();
     let verdict = room.enter(id(2), at(1));
     assert_eq!(*verdict.reason(), Reason::QueueAll);
     let waiting = ticket(verdict);
     assert_eq!(ticket(room.check_in(&waiting, at(3))).wait, None);
     assert!(matches!(room.renew(&inside, at(20)), Renewal::Renew(_)));
 
-    room.configure(open.with_mode(RoomMode::Drain), at(21)).unwrap();
+    room.configure(open.mode(RoomMode::Drain), at(21)).unwrap();
     assert_eq!(*room.enter(id(3), at(21)).reason(), Reason::RefusedDraining);
     pass(room.check_in(&waiting, at(22)));
 }
 
 #[test]
 fn reject_keeps_no_line_and_passthrough_no_limit() {
-    let mut strict = room(rules(1).with_queueing_method(QueueingMethod::Reject));
+    let mut strict = room(rules(1).queueing_method(QueueingMethod::Reject));
     pass(strict.enter(id(1), at(0)));
     let verdict = strict.enter(id(2), at(0));
     assert!(matches!(verdict, Verdict::Refuse { ticket: None, retry_after: None, .. }));
 
-    let mut open = room(rules(1).with_queueing_method(QueueingMethod::Passthrough));
+    let mut open = room(rules(1).queueing_method(QueueingMethod::Passthrough));
     for who in 0..10 {
         pass(open.enter(id(who), at(0)));
     }
@@ -336,7 +333,7 @@ fn reject_keeps_no_line_and_passthrough_no_limit() {
 
 #[test]
 fn lots_are_drawn_anew_each_minute_and_arrival_order_returns_with_fifo() {
-    let random = rules(1).with_queueing_method(QueueingMethod::Random);
+    let random = rules(1).queueing_method(QueueingMethod::Random);
     let mut room = room(random.clone());
     pass(room.enter(id(0), at(0)));
     let tickets: Vec<_> = (1..=20).map(|who| queue(&mut room, who, at(1))).collect();
@@ -376,12 +373,12 @@ fn new_limits_apply_at_once_and_end_no_session() {
         "name is \"other\", expected \"shop\", the name of the room in use"
     );
     assert!(room.configure(rules(0), at(3)).is_err());
-    assert_eq!(room.rules().total_active_users(), 4);
+    assert_eq!(room.rules().total_active_users, 4);
 }
 
 #[test]
 fn intervals_are_jittered_whole_seconds_up_to_the_refresh_interval() {
-    let mut room = room(rules(1).with_new_users_per_minute(1));
+    let mut room = room(rules(1).new_users_per_minute(1));
     pass(room.enter(id(0), at(0)));
     let mut seen = std::collections::BTreeSet::new();
     for who in 1..=500 {
@@ -427,7 +424,7 @@ fn the_front_checks_in_often_even_if_the_wait_is_unknown() {
 
 #[test]
 fn a_place_survives_a_restart_into_a_full_line() {
-    let rules = rules(1).with_line_capacity(1);
+    let rules = rules(1).line_capacity(1);
     let mut before = room(rules.clone());
     pass(before.enter(id(1), at(0)));
     let placed = queue(&mut before, 2, at(1));
@@ -449,17 +446,17 @@ fn an_end_voids_the_proofs_of_its_own_instant() {
 
 #[test]
 fn an_end_is_remembered_as_long_as_the_pass_would_have_lived() {
-    let long = rules(1).with_session_duration(Duration::from_secs(3_600));
+    let long = rules(1).session_duration(Duration::from_secs(3_600));
     let mut room = room(long.clone());
     let old = pass(room.enter(id(1), at(0)));
-    room.configure(long.with_session_duration(Duration::from_secs(10)), at(1)).unwrap();
+    room.configure(long.session_duration(Duration::from_secs(10)), at(1)).unwrap();
     room.leave(id(1), at(2));
     assert_eq!(room.renew(&old, at(1_000)), Renewal::End);
 }
 
 #[test]
 fn entering_twice_is_entering_once() {
-    let mut room = room(rules(1).with_new_users_per_minute(5));
+    let mut room = room(rules(1).new_users_per_minute(5));
     pass(room.enter(id(1), at(0)));
     pass(room.enter(id(1), at(1)));
     let snapshot = room.snapshot(at(1));
@@ -468,7 +465,7 @@ fn entering_twice_is_entering_once() {
 
 #[test]
 fn an_old_copy_of_a_ticket_neither_costs_the_place_nor_improves_it() {
-    let mut room = room(rules(1).with_session_duration(Duration::from_secs(3_600)));
+    let mut room = room(rules(1).session_duration(Duration::from_secs(3_600)));
     pass(room.enter(id(0), at(0)));
     let old = queue(&mut room, 1, at(1));
     let mut newest = old;
@@ -491,11 +488,11 @@ fn a_draining_or_rejecting_room_serves_only_its_line() {
     pass(room.enter(id(0), at(0)));
     let first = ticket(room.enter(id(1), at(1)));
     let placed = queue(&mut room, 2, at(1));
-    room.configure(open.clone().with_mode(RoomMode::Drain), at(2)).unwrap();
+    room.configure(open.clone().mode(RoomMode::Drain), at(2)).unwrap();
     assert_eq!(*room.check_in(&first, at(3)).reason(), Reason::RefusedDraining);
     let placed = ticket(room.check_in(&placed, at(3)));
 
-    room.configure(open.with_queueing_method(QueueingMethod::Reject), at(4)).unwrap();
+    room.configure(open.queueing_method(QueueingMethod::Reject), at(4)).unwrap();
     assert_eq!(*room.check_in(&first, at(4)).reason(), Reason::RefusedReject);
     room.leave(id(0), at(5));
     assert_eq!(*room.enter(id(3), at(5)).reason(), Reason::RefusedReject);

@@ -345,7 +345,7 @@ fn v31_queueing_begins_at_the_limit_and_ends_below_it() {
 
 #[test]
 fn v32_a_wrongly_queued_visitor_enters_after_one_refresh() {
-    let refresh = RoomRules::new("article", 200).refresh_interval();
+    let refresh = RoomRules::new("article", 200).refresh_interval;
     assert_eq!(refresh, Duration::from_secs(20));
     // All 17 visitors meet the same node. One refresh later, the node has 16 slots again.
     let mut node = admission(rules(EVEN), SAN_JOSE, state(3));

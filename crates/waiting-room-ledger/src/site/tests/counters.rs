@@ -136,8 +136,8 @@ struct World {
 impl World {
     async fn new(server: &str, prefix: String) -> Self {
         let clock = ManualClock::new(BEGIN);
-        let rules = RoomRules::new("shop", LIMIT).with_new_users_per_minute(10);
-        let rules = rules.with_session_duration(Duration::from_secs(200));
+        let rules = RoomRules::new("shop", LIMIT).new_users_per_minute(10);
+        let rules = rules.session_duration(Duration::from_secs(200));
         let room =
             connect(server, rules, |options| options.clock(clock.clone()).prefix(prefix.clone()))
                 .await;
@@ -469,7 +469,7 @@ async fn a_line_that_stood_still_gets_tickets_for_all_imminent_admissions() {
     for engine in Engine::ALL {
         let server = start(engine);
         let clock = ManualClock::new(BEGIN);
-        let rules = RoomRules::new("shop", 900).with_session_duration(Duration::from_secs(8));
+        let rules = RoomRules::new("shop", 900).session_duration(Duration::from_secs(8));
         let room = connect(&server.url(), rules, |options| options.clock(clock.clone())).await;
         report(&room, 0).await;
         let plan = |minute: Minute, anywhere| {

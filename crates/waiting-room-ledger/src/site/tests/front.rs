@@ -50,8 +50,8 @@ impl Site {
         let clock = ManualClock::new(BEGIN);
         // No session lapses in a test.
         let rules = rules
-            .with_session_duration(Duration::from_secs(24 * 60 * 60))
-            .with_session_renewal(SessionRenewal::Fixed);
+            .session_duration(Duration::from_secs(24 * 60 * 60))
+            .session_renewal(SessionRenewal::Fixed);
         let room = connect(&server.url(), rules, |options| set(options.clock(clock.clone()))).await;
         let tickets = BTreeMap::new();
         let mut site =
@@ -271,7 +271,7 @@ async fn a_long_line_takes_no_more_commands_than_a_short_one() {
 #[tokio::test]
 async fn a_random_line_has_no_front_and_asks_for_a_few() {
     for engine in Engine::ALL {
-        let rules = RoomRules::new("shop", 1_000).with_queueing_method(QueueingMethod::Random);
+        let rules = RoomRules::new("shop", 1_000).queueing_method(QueueingMethod::Random);
         let mut site = Site::new(engine, rules, |options| options).await;
         for _ in 0..30 {
             site.arrive().await;
@@ -288,7 +288,7 @@ async fn a_random_line_has_no_front_and_asks_for_a_few() {
 #[tokio::test]
 async fn the_entrants_of_a_draw_have_come_at_the_beginning_of_its_prequeue() {
     let after = |seconds| BEGIN + Duration::from_secs(seconds);
-    let doors = Event::new("doors", after(300), after(900)).with_prequeue_start(after(100));
+    let doors = Event::new("doors", after(300), after(900)).prequeue_start(after(100));
     let schedule = Schedule::new([doors]).unwrap();
     let schedule = schedule.with_seed("shop", "doors", Seed::new([7; 32])).unwrap();
     for engine in Engine::ALL {

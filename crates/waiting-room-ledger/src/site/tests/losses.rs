@@ -45,7 +45,7 @@ impl Site {
         let server = start(engine);
         let clock = ManualClock::new(BEGIN);
         // A pass lasts for 80 s and an eighth.
-        let rules = RoomRules::new("shop", 100).with_session_duration(Duration::from_secs(80));
+        let rules = RoomRules::new("shop", 100).session_duration(Duration::from_secs(80));
         let room = connect(&server.url(), rules, |options| options.clock(clock.clone())).await;
         let epoch = (1, 0);
         let lives = 1;
@@ -166,8 +166,8 @@ async fn a_room_has_the_slots_of_its_account_under_any_rules() {
         site.admitted().await;
         site.waits().await;
         // An operator's change of the rules does not bring the slots of the rules back.
-        site.room.configure(|rules| rules.with_mode(RoomMode::QueueAll)).await.unwrap();
-        site.room.configure(|rules| rules.with_mode(RoomMode::Auto)).await.unwrap();
+        site.room.configure(|rules| rules.mode(RoomMode::QueueAll)).await.unwrap();
+        site.room.configure(|rules| rules.mode(RoomMode::Auto)).await.unwrap();
         site.waits().await;
         site.grant(1).await;
         site.admitted().await;
@@ -272,8 +272,9 @@ async fn without_a_lease_no_visitor_enters_and_no_session_is_extended() {
         let refused = site.renewed(pass).await;
         assert_eq!(refused.expires_at, pass.expires_at, "it is not prolonged");
         // Its node asks again after a ninth of the 80 s that are left.
-        let is_due_at =
-            |secs| site.room.rules().is_renewal_due(&refused, BEGIN + Duration::from_secs(secs));
+        let is_due_at = |secs| {
+            site.room.rules().timing().is_renewal_due(&refused, BEGIN + Duration::from_secs(secs))
+        };
         assert_eq!([30 + 8, 30 + 9].map(is_due_at), [false, true]);
         assert_eq!(site.say().await.slots.lease_end, BEGIN + LEASE);
 

@@ -53,8 +53,8 @@ impl World {
     async fn new(limit: u32) -> Self {
         let clock = ManualClock::new(BEGIN);
         let rules = RoomRules::new("shop", limit)
-            .with_session_duration(SESSION)
-            .with_session_renewal(SessionRenewal::Fixed);
+            .session_duration(SESSION)
+            .session_renewal(SessionRenewal::Fixed);
         let mut rooms = Vec::new();
         let mut servers = Vec::new();
         for engine in Engine::ALL {

@@ -14,7 +14,7 @@ use waiting_room_engines::Engine;
 use waiting_room_redis::RedisLimits;
 use waiting_room_sim::fresh_seeds;
 
-use super::support::{ALL, Chance, START, in_micros, key, node_at};
+use super::support::{Chance, START, all, in_micros, key, node_at};
 use crate::support::start;
 
 const COMMANDS: u32 = 3_000;
@@ -37,7 +37,7 @@ async fn decides_as_the_core_does(engine: Engine) {
     let node = node_at(&server, &clock).await;
     for seed in fresh_seeds(2) {
         println!("seed {seed}");
-        for (number, algorithm) in ALL.into_iter().enumerate() {
+        for (number, algorithm) in all().into_iter().enumerate() {
             let name = format!("{seed}:{number}");
             let mut pair = Pair::by_chance(&name, algorithm, &LIMITS, &mut Chance(seed));
             for _ in 0..COMMANDS / 8 {
@@ -77,7 +77,7 @@ async fn several_limits_are_charged_all_or_none() {
             let mut chance = Chance(seed);
             let mut pairs: Vec<_> = (0..1 + chance.below(5))
                 .map(|number| {
-                    let algorithm = chance.of(&ALL);
+                    let algorithm = chance.of(&all());
                     Pair::by_chance(&format!("{seed}:{number}"), algorithm, &LIMITS, &mut chance)
                 })
                 .collect();

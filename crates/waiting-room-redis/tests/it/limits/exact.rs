@@ -11,7 +11,7 @@ use waiting_room_core::{
 use waiting_room_engines::Engine;
 use waiting_room_redis::RedisLimits;
 
-use super::support::{ALL, START, ask, charge, key, node, node_at, policy};
+use super::support::{START, all, ask, charge, key, node, node_at, policy};
 use crate::support::start;
 
 const LIMIT: u64 = 500;
@@ -22,7 +22,7 @@ async fn two_nodes_at_once_allow_exactly_one_limit() {
         let server = start(engine);
         let clock = ManualClock::new(START);
         let nodes = [node_at(&server, &clock).await, node_at(&server, &clock).await];
-        for algorithm in ALL {
+        for algorithm in all() {
             let narrow = Arc::new(RatePolicy::new(
                 format!("{algorithm:?}"),
                 algorithm,
@@ -53,7 +53,7 @@ async fn waiting_the_stated_time_suffices_and_a_microsecond_less_does_not() {
     let micro = Duration::from_micros(1);
     for engine in Engine::ALL {
         let server = start(engine);
-        for (number, algorithm) in ALL.into_iter().enumerate() {
+        for (number, algorithm) in all().into_iter().enumerate() {
             // If refusals count, each attempt makes the wait longer.
             if algorithm == Algorithm::SlidingLog(Refusals::Count) {
                 continue;

@@ -11,7 +11,7 @@ use waiting_room_core::{
 use waiting_room_engines::{Engine, EngineServer};
 use waiting_room_redis::{Blocks, RedisLimits};
 
-use super::support::{ALL, START, ask, charge, node_at, policy, scripts};
+use super::support::{START, all, ask, charge, node_at, policy, scripts};
 use crate::support::{eventually, start};
 
 const LEASE: Duration = Duration::from_secs(1);
@@ -19,7 +19,7 @@ const LEASE: Duration = Duration::from_secs(1);
 /// Returns the algorithms whose limits can be leased.
 pub(crate) fn leased() -> impl Iterator<Item = Algorithm> {
     let counts_refusals = Algorithm::SlidingLog(Refusals::Count);
-    ALL.into_iter().filter(move |&algorithm| {
+    all().into_iter().filter(move |&algorithm| {
         algorithm != Algorithm::LeakyQueue && algorithm != counts_refusals
     })
 }

@@ -9,7 +9,7 @@ use waiting_room_core::{
 };
 use waiting_room_engines::Engine;
 
-use super::support::{ALL, START, ask, charge, node_at, policy, scripts};
+use super::support::{START, all, ask, charge, node_at, policy, scripts};
 use crate::support::{connection, start};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -37,7 +37,7 @@ async fn an_offender_is_refused_without_a_call_and_its_retry_time_counts_down() 
 #[tokio::test(flavor = "multi_thread")]
 async fn remembering_refusals_agrees_with_asking_each_time() {
     let server = start(Engine::Redis);
-    for (number, algorithm) in ALL.into_iter().enumerate() {
+    for (number, algorithm) in all().into_iter().enumerate() {
         let clock = ManualClock::new(START);
         let node = node_at(&server, &clock).await;
         let quota = [Quota::new(3, Duration::from_micros(30_011_000))];

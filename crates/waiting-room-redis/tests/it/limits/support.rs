@@ -1,6 +1,6 @@
 //! Helpers for the tests of limits: nodes, policies, and random requests.
 
-use std::{sync::Arc, time::Duration};
+use std::{iter::successors, sync::Arc, time::Duration};
 
 use redis::aio::{ConnectionManager, ConnectionManagerConfig};
 use waiting_room_core::{
@@ -16,17 +16,24 @@ use waiting_room_redis::RedisLimits;
 
 use crate::support::{connection, patient};
 
-/// All algorithms, in all variants.
-pub(crate) const ALL: [Algorithm; 8] = [
-    Algorithm::FixedWindow(Alignment::Epoch),
-    Algorithm::FixedWindow(Alignment::FirstHit),
-    Algorithm::Gcra,
-    Algorithm::LeakyQueue,
-    Algorithm::SlidingCounter,
-    Algorithm::SlidingLog(Refusals::Count),
-    Algorithm::SlidingLog(Refusals::Ignore),
-    Algorithm::TokenBucket,
-];
+/// Returns every algorithm with each of its options. A variant that is added does not compile until it
+/// has a place in the order here.
+pub(crate) fn all() -> Vec<Algorithm> {
+    let first = Algorithm::FixedWindow(Alignment::Epoch);
+    let algorithms = successors(Some(first), |algorithm| match algorithm {
+        Algorithm::FixedWindow(Alignment::Epoch) => {
+            Some(Algorithm::FixedWindow(Alignment::FirstHit))
+        }
+        Algorithm::FixedWindow(Alignment::FirstHit) => Some(Algorithm::Gcra),
+        Algorithm::Gcra => Some(Algorithm::LeakyQueue),
+        Algorithm::LeakyQueue => Some(Algorithm::SlidingCounter),
+        Algorithm::SlidingCounter => Some(Algorithm::SlidingLog(Refusals::Count)),
+        Algorithm::SlidingLog(Refusals::Count) => Some(Algorithm::SlidingLog(Refusals::Ignore)),
+        Algorithm::SlidingLog(Refusals::Ignore) => Some(Algorithm::TokenBucket),
+        Algorithm::TokenBucket => None,
+    });
+    algorithms.collect()
+}
 
 pub(crate) const START: Timestamp = Timestamp::from_secs(1_700_000_000);
 

@@ -106,8 +106,8 @@ impl WrongEvent {
         let mut schedule = scenario.event(event).schedule(opened).unwrap();
         if wrong == Wrong::PublishesAnotherSeed {
             let doors = Event::new("doors", opened + event.start_after, opened + event.end_after)
-                .with_prequeue_start(opened + event.prequeue_after)
-                .with_limits(60, 60);
+                .prequeue_start(opened + event.prequeue_after)
+                .limits(60, 60);
             let seed = Seed::new([7; 32]);
             let plain = Schedule::new([doors]).unwrap();
             schedule = plain.with_seed("simulation", "doors", seed).unwrap();

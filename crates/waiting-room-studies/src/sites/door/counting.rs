@@ -87,8 +87,9 @@ impl CountingDoor {
         let rules = slots::limits(scenario).validate()?;
         let limits = scenario.limits;
         let rate = RoomRules::new("shop", limits.total_active_users)
-            .with_session_duration(Duration::from_secs(limits.session.into()))
-            .with_new_users_per_minute(limits.new_users_per_minute)
+            .session_duration(Duration::from_secs(limits.session.into()))
+            .new_users_per_minute(limits.new_users_per_minute)
+            .timing()
             .configured_rate();
         let length = scenario.length_ms();
         let site = |(number, nodes): (u16, &u16)| Site {

@@ -19,8 +19,8 @@ impl Model {
         let mut ticket = Ticket::new(id, now, now, now + told.interval);
         let present = u32::try_from(self.present(now).count()).unwrap_or(u32::MAX);
         (ticket.shown_position, ticket.is_approximate) = (Some(present + 1), true);
-        if self.settings.mode() == RoomMode::Drain {
-            let retry_after = Some(self.settings.refresh_interval());
+        if self.settings.mode == RoomMode::Drain {
+            let retry_after = Some(self.settings.refresh_interval);
             return Verdict::Refuse { ticket: None, reason: Reason::RefusedDraining, retry_after };
         }
         match self.may_enter(self.present(now).count(), now) {
@@ -28,7 +28,7 @@ impl Model {
                 Verdict::Wait { ticket, reason: Reason::QueuedCookieTest }
             }
             Ok(reason) => self.admit(id, ticket.bucket(), reason, now),
-            Err(reason) if self.settings.queueing_method() == QueueingMethod::Reject => {
+            Err(reason) if self.settings.queueing_method == QueueingMethod::Reject => {
                 self.rejected(&reason)
             }
             Err(reason) => Verdict::Wait { ticket, reason },
@@ -36,15 +36,14 @@ impl Model {
     }
 
     pub(super) fn may_enter(&self, ahead: usize, now: Timestamp) -> Result<Reason, Reason> {
-        let slots =
-            (self.settings.total_active_users() as usize).saturating_sub(self.sessions.len());
+        let slots = (self.settings.total_active_users as usize).saturating_sub(self.sessions.len());
         let minute = self
             .settings
-            .new_users_per_minute()
+            .new_users_per_minute
             .map_or(usize::MAX, |limit| (limit as usize).saturating_sub(self.admissions.len()));
-        if self.settings.mode() == RoomMode::QueueAll {
+        if self.settings.mode == RoomMode::QueueAll {
             Err(if self.is_prequeue() { Reason::Prequeue } else { Reason::QueueAll })
-        } else if self.settings.queueing_method() == QueueingMethod::Passthrough {
+        } else if self.settings.queueing_method == QueueingMethod::Passthrough {
             Ok(Reason::AdmittedPassthrough)
         } else if now < self.hold_until {
             Err(Reason::QueuedRecovery)
@@ -66,7 +65,7 @@ impl Model {
         reason: Reason,
         now: Timestamp,
     ) -> Verdict {
-        let expires_at = now + self.settings.pass_lifetime();
+        let expires_at = now + self.settings.timing().pass_lifetime();
         let pass = Pass::new(id, bucket, now, now, expires_at);
         self.remove_places(|place| place.id == id);
         self.admissions.push(now);
@@ -83,12 +82,12 @@ impl Model {
         now: Timestamp,
         told: StoreChoice,
     ) -> Verdict {
-        if !ticket.placed && self.settings.queueing_method() == QueueingMethod::Reject {
+        if !ticket.placed && self.settings.queueing_method == QueueingMethod::Reject {
             return self.rejected(&reason);
         }
         let held = self.places.iter().filter(|place| place.is_of_network(ticket.id)).count();
         let is_over = |share| needs_place && held >= share as usize;
-        let reason = match self.settings.places_per_network() {
+        let reason = match self.settings.places_per_network {
             PlacesPerNetwork::Limit(share) if is_over(share) => {
                 return Verdict::Refuse {
                     ticket: Some(Ticket::new(ticket.id, now, now, now + told.interval)),
@@ -103,7 +102,7 @@ impl Model {
         };
         ticket.last_check_in = now;
         ticket.next_check_in = now + told.interval;
-        if needs_place && self.places.len() >= self.settings.line_capacity() as usize {
+        if needs_place && self.places.len() >= self.settings.line_capacity as usize {
             return Verdict::Refuse {
                 ticket: Some(ticket),
                 reason: Reason::RefusedLineFull,
@@ -112,7 +111,7 @@ impl Model {
         }
         let position = u32::try_from(ahead).unwrap_or(u32::MAX).saturating_add(1);
         (ticket.shown_position, ticket.is_approximate) = match (
-            self.settings.queueing_method(),
+            self.settings.queueing_method,
             ticket.shown_position.filter(|_| ticket.placed),
         ) {
             (QueueingMethod::Random, _) => (None, false),
@@ -135,7 +134,7 @@ impl Model {
             number: ticket.entrant.map(|entrant| (entrant.draw, entrant.number)),
             is_moved: false,
             present_until: now + told.interval * 3 / 2,
-            kept_until: now + self.settings.place_retention(),
+            kept_until: now + self.settings.place_retention,
         });
         Verdict::Wait { ticket, reason }
     }
@@ -154,17 +153,17 @@ impl Model {
     pub(super) fn prolonged(&self, pass: Pass, now: Timestamp) -> Pass {
         let mut pass = pass;
         pass.last_check_in = now;
-        if self.settings.session_renewal() == SessionRenewal::Sliding {
-            pass.expires_at = pass.expires_at.max(now + self.settings.pass_lifetime());
+        if self.settings.session_renewal == SessionRenewal::Sliding {
+            pass.expires_at = pass.expires_at.max(now + self.settings.timing().pass_lifetime());
         }
         pass
     }
 
     fn is_cookie_tested(&self) -> bool {
-        match self.settings.cookie_test() {
+        match self.settings.cookie_test {
             CookieTest::AboveUtilization(percent) => {
                 let taken =
-                    self.sessions.len() as f64 / f64::from(self.settings.total_active_users());
+                    self.sessions.len() as f64 / f64::from(self.settings.total_active_users);
                 taken * 100.0 >= f64::from(percent)
             }
             CookieTest::Off => false,
@@ -178,7 +177,7 @@ impl Model {
     fn rejected(&self, reason: &Reason) -> Verdict {
         let is_closed =
             matches!(reason, Reason::Prequeue | Reason::QueueAll | Reason::QueuedRecovery);
-        let retry_after = is_closed.then_some(self.settings.refresh_interval());
+        let retry_after = is_closed.then_some(self.settings.refresh_interval);
         Verdict::Refuse { ticket: None, reason: Reason::RefusedReject, retry_after }
     }
 }

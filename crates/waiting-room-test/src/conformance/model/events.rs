@@ -31,7 +31,7 @@ impl Model {
                 && event.start <= now
             {
                 let is_first = draw.started.is_none();
-                draw.start(event.start, now, self.settings.refresh_interval(), is_known);
+                draw.start(event.start, now, self.settings.refresh_interval, is_known);
                 let is_awake = now.since(event.start) <= PROMPT;
                 if is_first && is_known && is_awake {
                     for place in &mut self.places {
@@ -60,7 +60,7 @@ impl Model {
 
     /// Returns whether visitors wait for the start of an event.
     pub(crate) fn is_prequeue(&self) -> bool {
-        self.prequeue.is_some() && self.base.mode() == RoomMode::Auto
+        self.prequeue.is_some() && self.base.mode == RoomMode::Auto
     }
 
     /// Returns whether the order of the line is unknown until the start of an event.

@@ -19,18 +19,18 @@ fn refused(event: Event, now: u64, kind: ConfigErrorKind, message: &str) {
 fn accepted(event: Event, now: u64) -> Schedule {
     let mut schedule = in_use();
     schedule.change(event.clone(), at(now)).unwrap();
-    assert_eq!(schedule.event(event.name()), Some(&event));
+    assert_eq!(schedule.event(&event.name), Some(&event));
     assert_eq!(schedule.advance(at(0)), at(now), "the schedule has been told the time");
     schedule
 }
 
 #[test]
 fn an_event_that_has_not_begun_may_change_entirely_but_not_begin_in_the_past() {
-    let moved = Event::new("doors", at(2_200), at(2_500)).with_limits(9, None);
+    let moved = Event::new("doors", at(2_200), at(2_500)).limits(9, None);
     accepted(moved, 499);
-    accepted(doors().with_prequeue_start(at(300)).with_shuffle_at_start(commitment(2)), 300);
+    accepted(doors().prequeue_start(at(300)).shuffle_at_start(commitment(2)), 300);
     refused(
-        doors().with_prequeue_start(at(300)),
+        doors().prequeue_start(at(300)),
         301,
         Contradicts,
         "prequeue_start is 1970-01-01T00:05:00Z in event \"doors\", \
@@ -39,12 +39,22 @@ fn an_event_that_has_not_begun_may_change_entirely_but_not_begin_in_the_past() {
 }
 
 #[test]
+fn a_wrong_value_in_a_field_of_an_event_is_refused() {
+    let mut event = doors();
+    event.end = event.start;
+    let message = "end is 1970-01-01T00:16:40Z in event \"doors\", \
+                   expected after its start, 1970-01-01T00:16:40Z";
+    refused(event.clone(), 0, Contradicts, message);
+    assert_refused(Schedule::new([event]), Contradicts, message);
+}
+
+#[test]
 fn the_start_of_an_event_may_move_during_its_prequeue() {
-    accepted(doors().with_start(at(1_900)), 700);
-    let early = accepted(doors().with_start(at(700)), 700);
+    accepted(doors().start(at(1_900)), 700);
+    let early = accepted(doors().start(at(700)), 700);
     assert!(matches!(early.phase_at(at(700)), Phase::Active { .. }));
     refused(
-        doors().with_start(at(699)),
+        doors().start(at(699)),
         700,
         Contradicts,
         "start is 1970-01-01T00:11:39Z in event \"doors\", \
@@ -61,11 +71,11 @@ fn a_prequeue_and_a_draw_are_fixed_once_the_prequeue_has_begun() {
         )
     };
     for now in [500, 1_500] {
-        let other = doors().with_shuffle_at_start(commitment(2));
+        let other = doors().shuffle_at_start(commitment(2));
         refused(other, now, Contradicts, &message(&"02".repeat(32)));
-        refused(doors().with_shuffle_at_start(None), now, Contradicts, &message("absent"));
+        refused(doors().shuffle_at_start(None), now, Contradicts, &message("absent"));
         refused(
-            doors().with_prequeue_start(at(600)),
+            doors().prequeue_start(at(600)),
             now,
             Contradicts,
             "prequeue_start is 1970-01-01T00:10:00Z, expected 1970-01-01T00:08:20Z, \
@@ -76,21 +86,21 @@ fn a_prequeue_and_a_draw_are_fixed_once_the_prequeue_has_begun() {
 
 #[test]
 fn an_active_event_may_be_shortened_or_extended() {
-    let longer = accepted(doors().with_end(at(2_900)), 1_500);
+    let longer = accepted(doors().end(at(2_900)), 1_500);
     assert!(matches!(longer.phase_at(at(2_500)), Phase::Active { .. }));
-    let over = accepted(doors().with_end(at(1_500)), 1_500);
+    let over = accepted(doors().end(at(1_500)), 1_500);
     assert!(
-        matches!(over.phase_at(at(1_500)), Phase::Before { event, .. } if event.name() == "late")
+        matches!(over.phase_at(at(1_500)), Phase::Before { event, .. } if event.name == "late")
     );
     refused(
-        doors().with_end(at(1_499)),
+        doors().end(at(1_499)),
         1_500,
         Contradicts,
         "end is 1970-01-01T00:24:59Z in event \"doors\", \
          expected at or after the current time, 1970-01-01T00:25:00Z",
     );
     refused(
-        doors().with_end(at(3_001)),
+        doors().end(at(3_001)),
         1_500,
         Contradicts,
         "start is 1970-01-01T00:50:00Z in event \"late\", \
@@ -105,21 +115,21 @@ fn the_start_of_an_active_event_is_fixed() {
             "start is {}, expected 1970-01-01T00:16:40Z, because event \"doors\" has begun",
             at(start),
         );
-        refused(doors().with_start(at(start)), 1_500, Contradicts, &message);
+        refused(doors().start(at(start)), 1_500, Contradicts, &message);
     }
 }
 
 #[test]
 fn overrides_of_an_active_event_may_change() {
-    let schedule = accepted(doors().with_limits(7, 3).with_session_duration(secs(60)), 1_500);
+    let schedule = accepted(doors().limits(7, 3).session_duration(secs(60)), 1_500);
     let rules = schedule.rules_at(at(1_500), &base());
-    assert_eq!((rules.total_active_users(), rules.new_users_per_minute()), (7, Some(3)));
+    assert_eq!((rules.total_active_users, rules.new_users_per_minute), (7, Some(3)));
 }
 
 #[test]
 fn an_event_that_is_over_does_not_change() {
     refused(
-        doors().with_end(at(2_900)),
+        doors().end(at(2_900)),
         2_000,
         Contradicts,
         "end is 1970-01-01T00:48:20Z in event \"doors\", \
@@ -128,16 +138,16 @@ fn an_event_that_is_over_does_not_change() {
     let mut schedule = in_use();
     let all = [plain("early", 100, 200), doors(), plain("late", 3_000, 3_500)];
     schedule.replace(all, at(2_500)).unwrap();
-    assert_eq!(schedule.event("late").unwrap().end(), at(3_500));
+    assert_eq!(schedule.event("late").unwrap().end, at(3_500));
 }
 
 #[test]
 fn a_change_is_judged_by_the_latest_time_and_not_by_a_clock_that_is_set_back() {
     let mut schedule = in_use();
     schedule.advance(at(1_500));
-    assert!(schedule.change(doors().with_start(at(1_200)), at(900)).is_err());
-    assert!(schedule.change(doors().with_end(at(1_400)), at(900)).is_err());
-    schedule.change(doors().with_end(at(1_600)), at(900)).unwrap();
+    assert!(schedule.change(doors().start(at(1_200)), at(900)).is_err());
+    assert!(schedule.change(doors().end(at(1_400)), at(900)).is_err());
+    schedule.change(doors().end(at(1_600)), at(900)).unwrap();
     assert_eq!(schedule.advance(at(0)), at(1_500));
 }
 
@@ -146,7 +156,7 @@ fn an_event_is_added_in_the_future_and_removed_at_any_time() {
     let mut schedule = in_use();
     schedule.add(plain("more", 2_100, 2_200), at(2_100)).unwrap();
     assert!(
-        matches!(schedule.phase_at(at(2_100)), Phase::Active { event, .. } if event.name() == "more")
+        matches!(schedule.phase_at(at(2_100)), Phase::Active { event, .. } if event.name == "more")
     );
     assert_refused(
         schedule.add(plain("past", 2_300, 2_400), at(2_301)),
@@ -154,7 +164,7 @@ fn an_event_is_added_in_the_future_and_removed_at_any_time() {
         "start is 1970-01-01T00:38:20Z in event \"past\", \
          expected at or after the current time, 1970-01-01T00:38:21Z",
     );
-    assert_eq!(schedule.remove("late", at(3_500)).unwrap().name(), "late");
+    assert_eq!(schedule.remove("late", at(3_500)).unwrap().name, "late");
     assert_eq!(schedule.phase_at(at(3_500)), Phase::Over);
     let unknown = "name is \"late\", expected the name of an event of this room";
     assert_refused(schedule.remove("late", at(3_500)), Missing, unknown);
@@ -183,28 +193,28 @@ fn a_restart_in_the_middle_of_an_event_continues_it() {
 #[test]
 fn a_starting_node_changes_only_events_that_have_not_begun() {
     let mut schedule = in_use();
-    let moved = doors().with_prequeue_start(at(600));
+    let moved = doors().prequeue_start(at(600));
     let before = schedule.clone();
     assert_refused(
-        schedule.follow_release(super::schedule([moved]), at(700)),
+        schedule.follow_release(&super::schedule([moved]), at(700)),
         Contradicts,
         "prequeue_start is 1970-01-01T00:10:00Z, expected 1970-01-01T00:08:20Z, \
          because event \"doors\" has begun",
     );
     assert_refused(
-        schedule.follow_release(super::schedule([plain("other", 1_900, 2_100)]), at(700)),
+        schedule.follow_release(&super::schedule([plain("other", 1_900, 2_100)]), at(700)),
         Contradicts,
         "start is 1970-01-01T00:31:40Z in event \"other\", \
          expected at or after the end of event \"doors\", 1970-01-01T00:33:20Z",
     );
     assert_eq!(schedule, before, "a refused release has no effect");
     // An event that has begun stays. Others are those of the release, even if they have begun.
-    schedule.follow_release(super::schedule([plain("past", 10, 90)]), at(700)).unwrap();
-    let names: Vec<_> = schedule.events().iter().map(Event::name).collect();
+    schedule.follow_release(&super::schedule([plain("past", 10, 90)]), at(700)).unwrap();
+    let names: Vec<_> = schedule.events().iter().map(|event| &event.name).collect();
     assert_eq!(names, ["past", "doors"]);
     assert_eq!(schedule.event("doors"), Some(&doors()));
     // What is over can be scheduled again.
-    let again = doors().with_start(at(9_000)).with_end(at(9_500)).with_prequeue_start(at(8_000));
-    schedule.follow_release(super::schedule([again.clone()]), at(2_600)).unwrap();
+    let again = doors().start(at(9_000)).end(at(9_500)).prequeue_start(at(8_000));
+    schedule.follow_release(&super::schedule([again.clone()]), at(2_600)).unwrap();
     assert_eq!(schedule.events(), [again]);
 }

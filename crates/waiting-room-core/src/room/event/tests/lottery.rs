@@ -70,7 +70,7 @@ fn the_places_of_many_entrants_equal_the_place_of_each() {
 
 #[test]
 fn a_draw_with_a_beacon_has_known_results() {
-    let lottery = lottery().with_beacon(BEACON).unwrap();
+    let lottery = lottery().beacon(BEACON).unwrap();
     let commitment = "b5fe9f53b7e22d85b9baf0b98061a4f70aaf1b64a3a10d5c4c4d3ca36a335991";
     assert_eq!(lottery.commitment().to_string(), commitment);
     let reveal = lottery.reveal(1_000_000, Some("9b07")).unwrap();
@@ -109,14 +109,14 @@ fn seeds_that_do_not_match_the_commitment_are_refused_with_both_commitments() {
     ] {
         assert!(other.reveal(12, None).unwrap().verify(&commitment).is_err());
     }
-    let with_beacon = lottery().with_beacon(BEACON).unwrap();
+    let with_beacon = lottery().beacon(BEACON).unwrap();
     assert!(with_beacon.reveal(12, Some("1")).unwrap().verify(&commitment).is_err());
     assert!(lottery().reveal(12, None).unwrap().verify(&with_beacon.commitment()).is_err());
 }
 
 #[test]
 fn a_value_is_given_exactly_if_there_is_a_beacon() {
-    let with_beacon = lottery().with_beacon(BEACON).unwrap();
+    let with_beacon = lottery().beacon(BEACON).unwrap();
     assert_refused(
         with_beacon.reveal(12, None),
         Missing,
@@ -129,7 +129,7 @@ fn a_value_is_given_exactly_if_there_is_a_beacon() {
     );
     // No text can add a line to what is hashed.
     for wrong in ["", "a\nseed: b", "a\r", &"x".repeat(257)] {
-        assert_eq!(lottery().with_beacon(wrong).unwrap_err().kind(), Malformed);
+        assert_eq!(lottery().beacon(wrong).unwrap_err().kind(), Malformed);
         assert_eq!(with_beacon.reveal(12, Some(wrong)).unwrap_err().kind(), Malformed);
         assert_eq!(Lottery::new(wrong, "doors", counting_seed()).unwrap_err().kind(), Malformed);
         assert_eq!(Lottery::new("shop", wrong, counting_seed()).unwrap_err().kind(), Malformed);
@@ -160,7 +160,7 @@ fn numbers_outside_the_draw_have_no_place() {
 
 #[test]
 fn a_beacon_or_one_more_entrant_changes_the_whole_order() {
-    let lottery = lottery().with_beacon(BEACON).unwrap();
+    let lottery = lottery().beacon(BEACON).unwrap();
     let order = |entrants, value| {
         let reveal = lottery.reveal(entrants, Some(value)).unwrap();
         let shuffle = reveal.verify(&lottery.commitment()).unwrap();

@@ -13,7 +13,7 @@ fn positions(crowd: &Crowd) -> Vec<Option<u32>> {
 
 #[test]
 fn a_seed_that_does_not_match_its_commitment_is_refused_with_both_commitments() {
-    let event = doors().with_shuffle_at_start(Commitment::new([1; 32]));
+    let event = doors().shuffle_at_start(Commitment::new([1; 32]));
     let schedule = Schedule::new([event]).unwrap();
     let error = schedule.clone().with_seed("shop", "doors", seed()).unwrap_err();
     assert_eq!((error.kind(), error.field()), (ConfigErrorKind::Contradicts, "seed"));
@@ -35,10 +35,10 @@ fn a_seed_that_does_not_match_its_commitment_is_refused_with_both_commitments() 
 fn rules_that_rule_out_waiting_for_the_event_are_refused() {
     let method = QueueingMethod::Reject;
     let mut room = room(rules(1), plain());
-    let error = room.configure(rules(1).with_queueing_method(method), at(0)).unwrap_err();
+    let error = room.configure(rules(1).queueing_method(method), at(0)).unwrap_err();
     assert!(error.to_string().contains("because of its prequeue_start"), "{error}");
     assert_eq!(room.rules(), &rules(1));
-    let closed = Room::new(rules(1).with_queueing_method(method)).unwrap();
+    let closed = Room::new(rules(1).queueing_method(method)).unwrap();
     assert!(closed.with_schedule(plain()).is_err());
 }
 
@@ -46,18 +46,18 @@ fn rules_that_rule_out_waiting_for_the_event_are_refused() {
 fn a_schedule_that_is_refused_changes_nothing() {
     let mut room = room(rules(1), shuffled());
     room.sweep(at(1_700));
-    let moved = doors().with_start(at(1_800)).with_shuffle_at_start(doors_commitment());
+    let moved = doors().start(at(1_800)).shuffle_at_start(doors_commitment());
     let error = room.schedule(Schedule::new([moved]).unwrap(), at(1_700)).unwrap_err();
     assert_eq!((error.kind(), error.field()), (ConfigErrorKind::Contradicts, "start"));
-    assert_eq!(room.plan().unwrap().schedule().events(), shuffled().events());
+    assert_eq!(room.plan().unwrap().schedule.events(), shuffled().events());
 }
 
 #[test]
 fn a_clock_that_steps_over_the_start_admits_in_the_drawn_order() {
     // The room sees no request from the prequeue until hours after the start of a long event.
-    let event = doors().with_end(at(100_000));
+    let event = doors().end(at(100_000));
     let schedule = Schedule::new([event]).unwrap().with_seed("shop", "doors", seed()).unwrap();
-    let mut room = room(rules(2).with_place_retention(Duration::from_secs(86_000)), schedule);
+    let mut room = room(rules(2).place_retention(Duration::from_secs(86_000)), schedule);
     let mut crowd = Crowd::new(8, at(1_010));
     crowd.run(&mut room, at(1_300));
     let now = at(20_000);
@@ -86,7 +86,7 @@ fn a_clock_that_steps_over_the_whole_prequeue_starts_the_event_without_a_draw() 
 
 #[test]
 fn a_clock_that_steps_over_the_end_skips_the_event() {
-    let mut room = room(rules(1), Schedule::new([doors().with_limits(5, None)]).unwrap());
+    let mut room = room(rules(1), Schedule::new([doors().limits(5, None)]).unwrap());
     let mut crowd = Crowd::new(3, at(1_010));
     crowd.run(&mut room, at(1_100));
     crowd.due.clear();
@@ -133,7 +133,7 @@ fn a_start_that_is_postponed_in_the_prequeue_admits_no_visitor_early() {
     let mut room = room(rules(20), shuffled());
     let mut crowd = Crowd::new(10, at(1_010));
     crowd.run(&mut room, at(1_590));
-    let later = doors().with_start(at(1_700)).with_shuffle_at_start(doors_commitment());
+    let later = doors().start(at(1_700)).shuffle_at_start(doors_commitment());
     room.schedule(Schedule::new([later]).unwrap(), at(1_590)).unwrap();
     crowd.run(&mut room, at(1_699));
     assert_eq!(crowd.admitted(), []);
@@ -144,10 +144,10 @@ fn a_start_that_is_postponed_in_the_prequeue_admits_no_visitor_early() {
 
 #[test]
 fn own_rules_that_change_during_an_event_are_inherited() {
-    let event = doors().with_limits(50, None);
+    let event = doors().limits(50, None);
     let mut room = room(rules(10), Schedule::new([event]).unwrap());
     room.sweep(at(1_700));
-    let capacity = |users| rules(users).with_line_capacity(7);
+    let capacity = |users| rules(users).line_capacity(7);
     room.configure(capacity(20), at(1_700)).unwrap();
     assert_eq!(room.rules(), &capacity(50));
     room.sweep(at(3_000));
@@ -227,7 +227,7 @@ fn an_entrant_that_returns_after_its_place_has_lapsed_counts_again() {
     let mut room = room(rules(1), shuffled());
     let mut crowd = Crowd::new(3, at(1_010));
     crowd.run(&mut room, at(1_014));
-    let retention = rules(1).place_retention();
+    let retention = rules(1).place_retention;
     crowd.due.clear();
     // All places lapse. A node that could not reach the store has reissued the tickets.
     let back = at(1_014) + retention;

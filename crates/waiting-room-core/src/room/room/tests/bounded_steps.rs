@@ -18,11 +18,11 @@ const INTERVAL: Duration = Duration::from_secs(20);
 /// Rules for a line of any length behind one slot that is taken for a day.
 fn long_line(method: QueueingMethod) -> RoomRules {
     RoomRules::new("shop", 1)
-        .with_session_duration(Duration::from_secs(24 * 60 * 60))
-        .with_line_capacity(RoomRules::MAX_LINE_CAPACITY)
-        .with_places_per_network(PlacesPerNetwork::Off)
-        .with_refresh_interval(INTERVAL)
-        .with_queueing_method(method)
+        .session_duration(Duration::from_secs(24 * 60 * 60))
+        .line_capacity(RoomRules::MAX_LINE_CAPACITY)
+        .places_per_network(PlacesPerNetwork::Off)
+        .refresh_interval(INTERVAL)
+        .queueing_method(method)
 }
 
 /// Returns a visitor whose id looks random.
@@ -149,7 +149,7 @@ fn removals_catch_up_with_places_that_lapse_together() {
 fn the_place_of_the_visitor_itself_is_gone_before_the_verb_decides() {
     let share = PlacesPerNetwork::Limit(1);
     let of = |who: u128| id(who).of_network(std::num::NonZeroU32::new(7));
-    let mut room = room(long_line(QueueingMethod::Fifo).with_places_per_network(share));
+    let mut room = room(long_line(QueueingMethod::Fifo).places_per_network(share));
     pass(room.enter(id(0), at(0)));
     // Before this place lapses, more places lapse than one operation removes.
     (0..50).for_each(|number| _ = stand(&mut room, number, at(0)));
@@ -161,11 +161,11 @@ fn the_place_of_the_visitor_itself_is_gone_before_the_verb_decides() {
 
 #[test]
 fn a_ticket_is_void_even_if_the_session_that_used_it_is_not_removed_yet() {
-    let rules = rules(50).with_session_duration(Duration::from_secs(8));
+    let rules = rules(50).session_duration(Duration::from_secs(8));
     let mut room = room(rules.clone());
     let tickets: Vec<_> = (1..=50).map(|who| Ticket::new(id(who), at(0), at(0), at(1))).collect();
     tickets.iter().for_each(|ticket| _ = pass(room.check_in(ticket, at(1))));
-    room.configure(rules.with_mode(RoomMode::QueueAll), at(2)).unwrap();
+    room.configure(rules.mode(RoomMode::QueueAll), at(2)).unwrap();
     assert!(tickets.len() > 2 * Sizes::current().buried);
     let again = ticket(room.check_in(&tickets[49], at(20)));
     assert_eq!((again.first_seen, again.placed), (at(20), false));
@@ -236,7 +236,7 @@ impl Pair {
                 }
             }
             Step::Configure(method, slots) => self.both(|room, now| {
-                room.configure(Self::rules(slots).with_queueing_method(method), now).unwrap();
+                room.configure(Self::rules(slots).queueing_method(method), now).unwrap();
             }),
             Step::Enter(who) => {
                 let verdict = self.both(|room, now| room.enter(id(who.into()), now));
@@ -278,11 +278,11 @@ impl Pair {
 
     fn rules(slots: u32) -> RoomRules {
         RoomRules::new("shop", slots)
-            .with_session_duration(Duration::from_secs(8))
-            .with_line_capacity(1_000)
-            .with_place_retention(Duration::from_secs(20))
-            .with_places_per_network(PlacesPerNetwork::Off)
-            .with_refresh_interval(Duration::from_secs(2))
+            .session_duration(Duration::from_secs(8))
+            .line_capacity(1_000)
+            .place_retention(Duration::from_secs(20))
+            .places_per_network(PlacesPerNetwork::Off)
+            .refresh_interval(Duration::from_secs(2))
     }
 }
 

@@ -39,7 +39,7 @@ fn queue_as(room: &mut Room, id: VisitorId, now: Timestamp) -> Ticket {
 
 /// Reissues a ticket at `now`, like a node that cannot reach its store.
 fn reissued(ticket: Ticket, now: Timestamp) -> Ticket {
-    assert!(rules(1).may_reissue(&ticket, now), "a node would not reissue the ticket");
+    assert!(rules(1).timing().may_reissue(&ticket, now), "a node would not reissue the ticket");
     Ticket { last_check_in: now, ..ticket }
 }
 
@@ -64,7 +64,7 @@ fn a_place_that_was_made_too_late_goes_back_to_the_order_of_a_reissued_ticket() 
 #[test]
 fn a_place_keeps_its_order_from_an_older_ticket_that_no_node_reissued() {
     let share = PlacesPerNetwork::Limit(1);
-    let mut room = room(rules(1).with_places_per_network(share));
+    let mut room = room(rules(1).places_per_network(share));
     let network = std::num::NonZeroU32::new(7);
     pass(room.enter(id(0), at(0)));
     let [first, second] = [1, 2].map(|who| id(who).of_network(network));
@@ -93,7 +93,7 @@ fn a_used_up_ticket_stays_void_however_often_a_copy_is_reissued() {
         }
         // A node reissues the copy for as long as this is permitted.
         for secs in (5..2_000).step_by(5) {
-            if rules(1).may_reissue(&copy, at(secs)) {
+            if rules(1).timing().may_reissue(&copy, at(secs)) {
                 copy = reissued(copy, at(secs));
             }
         }
@@ -122,9 +122,9 @@ fn a_reissued_ticket_without_its_place_counts_for_the_line_and_its_network() {
         queue_as(&mut room, id(2).of_network(network), at(311));
         room.check_in(&copy, at(320))
     };
-    let share = full(rules(1).with_places_per_network(PlacesPerNetwork::Limit(1)));
+    let share = full(rules(1).places_per_network(PlacesPerNetwork::Limit(1)));
     assert_eq!(*share.reason(), Reason::RefusedNetworkFull);
-    let capacity = full(rules(1).with_line_capacity(1));
+    let capacity = full(rules(1).line_capacity(1));
     assert_eq!(*capacity.reason(), Reason::RefusedLineFull);
 }
 
@@ -173,7 +173,7 @@ fn a_newcomer_learns_the_number_ahead_and_returns_within_two_seconds() {
 
 #[test]
 fn first_tickets_are_no_claims_on_the_front_of_the_line() {
-    let mut room = room(rules(10).with_session_duration(Duration::from_secs(300)));
+    let mut room = room(rules(10).session_duration(Duration::from_secs(300)));
     for who in 0..10 {
         pass(room.enter(id(who), at(0)));
     }
@@ -224,7 +224,7 @@ fn a_client_that_is_a_quarter_of_a_second_early_is_on_time() {
 /// for another second, and comes back a second late.
 #[test]
 fn a_first_ticket_with_the_shortest_interval_has_two_seconds_more() {
-    let mut room = room(rules(1).with_refresh_interval(Duration::from_secs(2)));
+    let mut room = room(rules(1).refresh_interval(Duration::from_secs(2)));
     pass(room.enter(id(0), at(0)));
     let first = ticket(room.enter(id(1), at(1)));
     let brought_back = |room: &mut Room, now| ticket(room.check_in(&first, now)).first_seen;
@@ -242,7 +242,7 @@ fn requests(room: &Room, newcomers: u128, second: impl Fn(u64) -> Duration) -> u
         let arrives = step * u32::try_from(who).unwrap();
         let jitter = id(who).draw(0);
         let rest = Duration::from_secs(60).saturating_sub(arrives + second(jitter));
-        let interval = room.rules().longest_check_in_interval(jitter);
+        let interval = room.rules().timing().longest_check_in_interval(jitter);
         let second_touches = u64::from(!rest.is_zero());
         sum + 1 + second_touches + rest.as_secs() / interval.as_secs()
     })
@@ -253,11 +253,15 @@ fn early_second_touches_of_a_rush_do_not_double_the_requests_of_the_line() {
     let room = room(rules(1));
     let newcomers = 100_000;
     let per_second = newcomers as f64 / 60.0;
-    let early =
-        requests(&room, newcomers, |jitter| room.rules().second_touch_after(per_second, jitter));
-    let late = requests(&room, newcomers, |jitter| room.rules().longest_check_in_interval(jitter));
+    let early = requests(&room, newcomers, |jitter| {
+        room.rules().timing().second_touch_after(per_second, jitter)
+    });
+    let late = requests(&room, newcomers, |jitter| {
+        room.rules().timing().longest_check_in_interval(jitter)
+    });
     assert!(early < late * 2, "{early} requests with early touches, {late} without");
-    let after = |per_second, jitter| room.rules().second_touch_after(per_second, jitter).as_secs();
+    let after =
+        |per_second, jitter| room.rules().timing().second_touch_after(per_second, jitter).as_secs();
     assert_eq!([0, 300].map(|jitter| after(1_000.0, jitter)), [1, 2]);
     assert_eq!([0, 300].map(|jitter| after(5_000.0, jitter)), [5, 10]);
     assert_eq!([0, 300].map(|jitter| after(1e9, jitter)), [13, 26]);

@@ -10,7 +10,7 @@ fn rush(room: &mut Room, first: u128, now: Timestamp) -> usize {
 
 #[test]
 fn an_idle_hour_saves_up_no_admissions() {
-    let mut room = room(rules(1_000).with_new_users_per_minute(10));
+    let mut room = room(rules(1_000).new_users_per_minute(10));
     for hour in 0..3 {
         let now = hour * 3_600;
         let first = u128::from(hour) * 10_000;

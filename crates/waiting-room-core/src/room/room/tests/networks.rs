@@ -7,7 +7,7 @@ use crate::room::PlacesPerNetwork;
 
 /// Returns a room without a free slot, with the given limit on the places of a network.
 fn full(places: PlacesPerNetwork) -> Room {
-    let mut room = room(rules(1).with_places_per_network(places).with_line_capacity(100));
+    let mut room = room(rules(1).places_per_network(places).line_capacity(100));
     pass(room.enter(id(0), at(0)));
     room
 }
@@ -89,7 +89,7 @@ fn a_place_that_is_given_back_is_for_another_of_the_network() {
 fn a_lower_share_takes_no_place_away() {
     let mut room = full(PlacesPerNetwork::Limit(9));
     let held: Vec<_> = (1..=9).map(|who| ticket(second_touch(&mut room, of(7, who), 1))).collect();
-    let low = room.rules().clone().with_places_per_network(PlacesPerNetwork::Limit(1));
+    let low = room.rules().clone().places_per_network(PlacesPerNetwork::Limit(1));
     room.configure(low, at(4)).unwrap();
     for ticket in &held {
         assert!(super::ticket(room.check_in(ticket, at(5))).placed);
@@ -102,7 +102,7 @@ fn a_visitor_that_is_admitted_at_once_needs_no_place() {
     let mut room = full(PlacesPerNetwork::Limit(1));
     let tickets: Vec<_> = (1..=5).map(|who| ticket(room.enter(of(7, who), at(1)))).collect();
     ticket(room.check_in(&tickets[0], at(2)));
-    let wider = room.rules().clone().with_total_active_users(9);
+    let wider = room.rules().clone().total_active_users(9);
     room.configure(wider, at(3)).unwrap();
     for ticket in &tickets {
         pass(room.check_in(ticket, at(3)));
@@ -148,8 +148,7 @@ fn without_a_share_no_network_is_counted() {
 
 #[test]
 fn a_share_that_is_exhausted_counts_before_a_line_that_is_full() {
-    let mut room =
-        room(rules(1).with_places_per_network(PlacesPerNetwork::Limit(1)).with_line_capacity(1));
+    let mut room = room(rules(1).places_per_network(PlacesPerNetwork::Limit(1)).line_capacity(1));
     pass(room.enter(id(0), at(0)));
     ticket(second_touch(&mut room, of(7, 1), 1));
     // A ticket that kept its order of arrival would be a claim on the front of the line.

@@ -188,11 +188,11 @@ impl World {
     pub(super) async fn new(server: &str, prefix: String, accounts: Accounts) -> Self {
         let clock = ManualClock::new(BEGIN);
         let rules = RoomRules::new("shop", 100)
-            .with_session_duration(SESSION)
-            .with_session_renewal(SessionRenewal::Fixed);
+            .session_duration(SESSION)
+            .session_renewal(SessionRenewal::Fixed);
         let rules = match accounts {
             Accounts::Line => Lines::rules(rules),
-            _ => rules.with_queueing_method(QueueingMethod::Reject),
+            _ => rules.queueing_method(QueueingMethod::Reject),
         };
         let set = prefix.clone();
         let room = connect(server, rules, |options| options.prefix(set).clock(clock.clone())).await;

@@ -76,8 +76,8 @@ impl Site {
         let server = start(engine);
         let clock = ManualClock::new(BEGIN);
         // The limits in the rules have no say.
-        let rules = RoomRules::new("shop", 100).with_session_duration(Duration::from_secs(240));
-        let rules = rules.with_new_users_per_minute(1);
+        let rules = RoomRules::new("shop", 100).session_duration(Duration::from_secs(240));
+        let rules = rules.new_users_per_minute(1);
         let room = connect(&server.url(), rules, |options| options.clock(clock.clone())).await;
         let known = Known { epoch: (1, 0), granted: 0, is_recalled: false };
         let known = [known; 2];

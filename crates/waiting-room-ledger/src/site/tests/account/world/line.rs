@@ -32,7 +32,7 @@ pub(super) struct Lines {
 impl Lines {
     /// The rules of a room with a line.
     pub(super) fn rules(rules: RoomRules) -> RoomRules {
-        rules.with_refresh_interval(REFRESH).with_place_retention(RETENTION)
+        rules.refresh_interval(REFRESH).place_retention(RETENTION)
     }
 
     /// Takes the ticket of a visitor who is about to enter from the door.

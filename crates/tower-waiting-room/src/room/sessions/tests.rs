@@ -1,0 +1,68 @@
+use std::time::Duration;
+
+use super::*;
+
+const NOW: Timestamp = Timestamp::from_secs(1_000);
+
+fn pass(who: u128, issued: Timestamp) -> Pass {
+    Pass::new(VisitorId::new(who), 0, NOW, issued, issued + Duration::from_secs(90))
+}
+
+fn sessions() -> Arc<Sessions> {
+    let clock = StageClock::new(|| NOW);
+    Arc::new(Sessions::new(clock, Telemetry::new("shop".into())))
+}
+
+fn is_due(pass: &Pass) -> bool {
+    pass.last_check_in == NOW
+}
+
+#[test]
+fn one_of_many_stale_requests_renews_for_all() {
+    let sessions = sessions();
+    let old = pass(1, NOW);
+    let Stale::Renew(renewing) = sessions.stale(&old, NOW, is_due) else { panic!("first") };
+    assert!(matches!(sessions.stale(&old, NOW, is_due), Stale::GoOn));
+    let new = pass(1, NOW + Duration::from_secs(10));
+    renewing.renewed(new);
+    assert!(matches!(sessions.stale(&old, NOW, is_due), Stale::Take(taken) if taken == new));
+}
+
+#[test]
+fn a_renewal_that_was_dropped_is_tried_again() {
+    let sessions = sessions();
+    drop(sessions.stale(&pass(1, NOW), NOW, is_due));
+    assert!(matches!(sessions.stale(&pass(1, NOW), NOW, is_due), Stale::Renew(_)));
+}
+
+#[test]
+fn a_session_that_ends_during_its_renewal_stays_ended() {
+    let sessions = sessions();
+    let old = pass(1, NOW);
+    let Stale::Renew(renewing) = sessions.stale(&old, NOW, is_due) else { panic!("first") };
+    sessions.end(&old);
+    renewing.renewed(pass(1, NOW + Duration::from_secs(10)));
+    assert!(sessions.is_ended(&old));
+}
+
+#[test]
+fn a_later_session_of_the_same_visitor_is_not_ended() {
+    let sessions = sessions();
+    let old = pass(1, NOW);
+    sessions.end(&old);
+    let mut later = old;
+    later.accepted_at = NOW + Duration::from_secs(1);
+    assert!(sessions.is_ended(&old) && !sessions.is_ended(&later));
+}
+
+#[test]
+fn expired_entries_are_forgotten() {
+    let sessions = sessions();
+    for who in 0..10_000 {
+        let old = pass(who, NOW + Duration::from_secs(u64::try_from(who).unwrap()));
+        if let Stale::Renew(renewing) = sessions.stale(&old, old.last_check_in, |_| true) {
+            renewing.renewed(old);
+        }
+    }
+    assert!(sessions.known.len() <= 2 * Sessions::SWEEP_AFTER, "{}", sessions.known.len());
+}

@@ -1,0 +1,62 @@
+//! A rule of the room: the stores obey it, and a program or a file sets it.
+
+use std::{cell::Cell, time::Duration};
+
+use redis::Client;
+use tower_waiting_room::WaitingRoomConfig;
+use waiting_room_core::{MemoryStore, RoomRules, Store, time::ManualClock};
+use waiting_room_engines::{Engine, EngineServer, Persistence};
+use waiting_room_redis::{RedisStore, RedisStoreOptions};
+use waiting_room_test::conformance::{SuitePlan, run};
+
+/// The number of commands that each store runs, with each seed.
+const COMMANDS: u64 = 2_000;
+const SEEDS: u64 = 2;
+
+#[tokio::test]
+async fn the_memory_obeys_the_rule_as_the_model_does() {
+    for seed in 0..SEEDS {
+        let build = async |rules, clock| MemoryStore::with_clock(rules, clock).unwrap();
+        agrees(seed, build).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_store_obeys_the_rule_as_the_model_does() {
+    let server = EngineServer::start(Engine::Valkey, Persistence::Never).unwrap();
+    let client = Client::open(server.url()).unwrap();
+    let lives = Cell::new(0);
+    for seed in 0..SEEDS {
+        agrees(seed, async |rules, clock| {
+            lives.set(lives.get() + 1);
+            let options = RedisStoreOptions::new().deadline(Duration::from_secs(10));
+            let options = options.prefix(lives.get().to_string()).clock(clock);
+            let connection = client.get_multiplexed_async_connection().await.unwrap();
+            RedisStore::with_connection(connection, rules, options).await.unwrap()
+        })
+        .await;
+    }
+}
+
+/// Runs the suite against a store that loses its data at each restart, and checks that visitors were
+/// refused because the line was full.
+async fn agrees<S: Store>(seed: u64, build: impl AsyncFnMut(RoomRules, ManualClock) -> S) {
+    let ran = run(SuitePlan::new(seed, COMMANDS), build).await;
+    let coverage = ran.unwrap_or_else(|divergence| panic!("{divergence}"));
+    assert!(coverage.count("refused:line_full") > 0, "{coverage}");
+}
+
+#[test]
+fn the_builder_a_file_and_an_event_set_the_rule() {
+    let built =
+        WaitingRoomConfig::builder("shop").total_active_users(1).line_reserve(3).build().unwrap();
+    let file = r#"{
+        "name": "shop", "total_active_users": 1, "line_reserve": 3,
+        "events": [{ "name": "doors", "start": "2027-03-01T10:00:00Z",
+                     "end": "2027-03-01T11:00:00Z", "line_reserve": 5 }]
+    }"#;
+    let read: WaitingRoomConfig = serde_json::from_str(file).unwrap();
+    for config in [built, read] {
+        assert_eq!(config.room().unwrap().line_reserve, 3);
+    }
+}
