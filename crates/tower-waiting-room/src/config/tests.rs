@@ -285,7 +285,7 @@ fn a_grpc_status_is_not_ignored_silently() {
 
 /// A failure prints the rows that the page should contain.
 #[test]
-fn the_table_of_settings_says_what_each_setting_declares() {
+fn the_table_of_settings_equals_their_declarations() {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/settings.md");
     let page = std::fs::read_to_string(page).unwrap();
     let rows = RoomRules::SETTINGS.iter().map(|setting| {
