@@ -139,6 +139,12 @@ RULE = Thing(
         let capacity = self.settings.line_capacity.saturating_sub(reserve);
         if needs_place && self.places.len() >= capacity as usize {""",
         ),
+        before(
+            "docs/settings.md",
+            "| `longest_session_duration` |",
+            "| `line_reserve` | a number from 0 to 10000000 |"
+            " the number of places in the line that newcomers do not get |\n",
+        ),
     ],
 )
 

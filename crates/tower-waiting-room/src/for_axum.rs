@@ -22,7 +22,7 @@ use pin_project_lite::pin_project;
 use tower_layer::Layer;
 use tower_service::Service;
 
-use crate::{body::ResponseBody, layer::WaitingRoomLayer, routes::WaitingRooms};
+use crate::body::ResponseBody;
 
 /// A layer of this crate for axum, and the service that it creates.
 ///
@@ -43,20 +43,10 @@ use crate::{body::ResponseBody, layer::WaitingRoomLayer, routes::WaitingRooms};
 #[derive(Clone, Debug)]
 pub struct ForAxum<T>(T);
 
-impl WaitingRoomLayer {
-    /// Wraps the layer for axum, so that its responses have axum's own body. Without the wrapper,
-    /// axum allocates a box for the body of each response.
-    #[must_use]
-    pub fn for_axum(self) -> ForAxum<Self> {
-        ForAxum(self)
-    }
-}
-
-impl WaitingRooms {
-    /// Wraps the layer for axum, as [`WaitingRoomLayer::for_axum`] does.
-    #[must_use]
-    pub fn for_axum(self) -> ForAxum<Self> {
-        ForAxum(self)
+impl<T> ForAxum<T> {
+    /// Wraps a layer.
+    pub(crate) const fn new(layer: T) -> Self {
+        Self(layer)
     }
 }
 

@@ -52,6 +52,14 @@ impl WaitingRoomLayer {
         WaitingRoomHandle::new(Arc::clone(&self.pipeline))
     }
 
+    /// Wraps the layer for axum, so that its responses have axum's own body. Without the wrapper,
+    /// axum allocates a box for the body of each response.
+    #[cfg(feature = "axum")]
+    #[must_use]
+    pub fn for_axum(self) -> crate::for_axum::ForAxum<Self> {
+        crate::for_axum::ForAxum::new(self)
+    }
+
     /// Returns the stages of the layer, for a service that chooses among several layers.
     pub(crate) fn into_pipeline(self) -> Arc<Pipeline> {
         self.pipeline

@@ -38,10 +38,10 @@ mod path_rule;
 pub use self::body::BodyReadTimeout;
 pub(crate) use self::client::is_native_grpc;
 pub(crate) use self::{
-    body::{DisconnectProbe, bound_reads, linger},
+    body::{DisconnectProbe, bound_reads, has_unread_body, linger},
     client::{Client, ClientKind},
     client_ip::network,
-    head::{Caller, Callers, Findings, has_unread_body},
+    head::{Caller, Callers, Findings},
     key::{Found, Part},
     matcher::{Doubt, Matcher, Scope, hosts, validate_name},
     negotiation::Languages,

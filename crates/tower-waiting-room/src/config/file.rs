@@ -36,11 +36,13 @@ use self::{
     events::EventFile,
     gates::ConcurrencyFile,
     page::PageFile,
-    room::{CookieFile, PushFile, StatusFile, key_ring},
+    room::{PushFile, StatusFile, key_ring},
     settings::with,
 };
 use super::{DebugHeader, Enforcement, Preflight, WaitingRoomConfig, WaitingRoomConfigBuilder};
-use crate::{rate_headers::RateHeaders, respond::JsonProfile, rules_file::Descriptors};
+use crate::{
+    rate_headers::RateHeaders, respond::JsonProfile, rules_file::Descriptors, token::CookieSettings,
+};
 
 /// The fields at the root of a configuration file, besides the settings of the room.
 #[derive(Deserialize)]
@@ -76,7 +78,7 @@ pub(super) struct ConfigFile {
     keys: Vec<String>,
     /// The cookie that carries a token.
     #[serde(default)]
-    cookie: CookieFile,
+    cookie: CookieSettings,
     /// Rules for requests that skip the whole layer. The first rule that covers a request applies.
     #[serde(default)]
     bypass: Vec<BypassRule>,
@@ -140,7 +142,7 @@ impl TryFrom<WithSettings<ConfigFile>> for WaitingRoomConfig {
         for (setting, value) in &settings {
             builder = builder.setting(setting, value)?;
         }
-        builder = builder.cookie(file.cookie.settings()).json_profile(file.json_profile);
+        builder = builder.cookie(file.cookie).json_profile(file.json_profile);
         if let Some(keys) = key_ring(&file.keys)? {
             builder = builder.keys(keys);
         }

@@ -312,6 +312,12 @@ pub(crate) fn linger<B: 'static>(request: &mut Request<B>) {
     }
 }
 
+/// Returns whether a body has an unread part that the layer can read.
+pub(crate) fn has_unread_body<B: 'static>(body: &B) -> bool {
+    let body = (body as &dyn Any).downcast_ref::<Body>();
+    body.is_some_and(|body| !body.is_end_stream())
+}
+
 /// Returns the body if it is axum's, which is the only type that this module can rebuild.
 pub(crate) fn axum_body<B: 'static>(body: &mut B) -> Option<&mut Body> {
     (body as &mut dyn Any).downcast_mut()

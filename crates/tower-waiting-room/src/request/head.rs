@@ -5,8 +5,6 @@
 //! may require a walk along a chain of proxies, and the readings of the path. [`Findings`] caches
 //! both for one request, so each is computed at most once, and only if a rule needs it.
 
-#[cfg(feature = "axum")]
-use std::any::Any;
 use std::{
     cell::{Cell, OnceCell},
     fmt,
@@ -17,9 +15,6 @@ use http::{
     Extensions, HeaderMap, Method, Uri, Version,
     header::{ACCESS_CONTROL_REQUEST_METHOD, ORIGIN},
 };
-
-#[cfg(feature = "axum")]
-use http_body::Body as _;
 use waiting_room_core::{
     VisitorId,
     rate::{KeyHash, KeyHasher},
@@ -336,20 +331,6 @@ fn is_private(address: IpAddr) -> bool {
         }
         IpAddr::V6(address) => address.is_unique_local() || address.is_unicast_link_local(),
     }
-}
-
-/// Returns whether a body has an unread part that the layer can read. The layer can read only
-/// axum's body.
-#[cfg(feature = "axum")]
-pub(crate) fn has_unread_body<B: 'static>(body: &B) -> bool {
-    let body = (body as &dyn Any).downcast_ref::<axum::body::Body>();
-    body.is_some_and(|body| !body.is_end_stream())
-}
-
-/// Returns false, because the layer cannot read any body without the `axum` feature.
-#[cfg(not(feature = "axum"))]
-pub(crate) const fn has_unread_body<B>(_body: &B) -> bool {
-    false
 }
 
 #[cfg(test)]

@@ -28,3 +28,8 @@ pub(crate) const fn linger<B>(_request: &mut Request<B>) {}
 
 /// Does nothing. Only a timeout in the server can end the request of a client that stops sending.
 pub(crate) const fn bound_reads<B>(_body: &mut B, _timeout: std::time::Duration) {}
+
+/// Returns false, because the layer cannot read any body.
+pub(crate) const fn has_unread_body<B>(_body: &B) -> bool {
+    false
+}

@@ -47,6 +47,13 @@ impl WaitingRooms {
     pub const fn builder() -> WaitingRoomsBuilder {
         WaitingRoomsBuilder { routes: Vec::new(), pipelines: Vec::new() }
     }
+
+    /// Wraps the layer for axum, as [`WaitingRoomLayer::for_axum`] does.
+    #[cfg(feature = "axum")]
+    #[must_use]
+    pub fn for_axum(self) -> crate::for_axum::ForAxum<Self> {
+        crate::for_axum::ForAxum::new(self)
+    }
 }
 
 impl WaitingRoomsBuilder {

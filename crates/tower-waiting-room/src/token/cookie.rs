@@ -40,16 +40,22 @@ use waiting_room_core::{ConfigError, error::ConfigErrorKind};
 /// # let _ = config;
 /// # Ok::<(), tower_waiting_room::ConfigError>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// In a configuration file, the table `cookie` has the names of the methods as its fields:
+/// `{ "same_site": "none", "partitioned": true }`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct CookieSettings {
     /// The name of the cookie; `None` for the default name, which depends on the room and on
-    /// `is_secure`.
+    /// `is_insecure`.
     name: Option<String>,
     /// The domain of the cookie; `None` if only the host that sets the cookie receives it.
     domain: Option<String>,
     path: String,
     same_site: SameSite,
-    is_secure: bool,
+    #[serde(rename = "insecure")]
+    is_insecure: bool,
+    #[serde(rename = "partitioned")]
     is_partitioned: bool,
 }
 
@@ -66,7 +72,7 @@ impl CookieSettings {
             domain: None,
             path: "/".to_owned(),
             same_site: SameSite::Lax,
-            is_secure: true,
+            is_insecure: false,
             is_partitioned: false,
         }
     }
@@ -128,7 +134,7 @@ impl CookieSettings {
     /// reuse the token of an insecure cookie.
     #[must_use]
     pub fn insecure(mut self) -> Self {
-        self.is_secure = false;
+        self.is_insecure = true;
         self
     }
 
@@ -154,7 +160,7 @@ impl CookieSettings {
                 return contradicts("cookie_path", format_args!("{:?}", self.path), expected);
             }
         }
-        if self.is_secure {
+        if !self.is_insecure {
             return Ok(());
         }
         if PREFIXES.into_iter().any(|prefix| has_prefix(&name, prefix)) {
@@ -182,7 +188,7 @@ impl CookieSettings {
             SameSite::Strict => "Strict",
         };
         let partitioned = if self.is_partitioned { "; Partitioned" } else { "" };
-        let secure = if self.is_secure { "; Secure" } else { "" };
+        let secure = if self.is_insecure { "" } else { "; Secure" };
         let path = &self.path;
         let domain = self.domain.as_deref().map(|domain| format!("; Domain={domain}"));
         let domain = domain.unwrap_or_default();
@@ -193,8 +199,8 @@ impl CookieSettings {
     pub(super) fn resolve_name(&self, room: &str) -> String {
         match &self.name {
             Some(name) => name.clone(),
-            None if self.is_secure => format!("__Host-wr-{room}"),
-            None => format!("wr-{room}"),
+            None if self.is_insecure => format!("wr-{room}"),
+            None => format!("__Host-wr-{room}"),
         }
     }
 

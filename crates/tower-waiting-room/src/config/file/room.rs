@@ -1,5 +1,5 @@
-//! The options of a room in a configuration file that are tables: its keys and cookie, the streams,
-//! and the statuses of answers.
+//! The options of a room in a configuration file that are tables: its keys, the streams, and the
+//! statuses of answers.
 
 use std::time::Duration;
 
@@ -13,39 +13,8 @@ use crate::{
     config::WaitingRoomConfigBuilder,
     request::ClientKind,
     room::Push,
-    token::{CookieSettings, KeyRing, SameSite, TokenKey},
+    token::{KeyRing, TokenKey},
 };
-
-/// The settings of the cookie. An absent field has the same default as in [`CookieSettings`].
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct CookieFile {
-    /// The full name of the cookie, including its prefix. The default is `__Host-wr-<room>`.
-    name: Option<String>,
-    /// A domain whose hosts share the room. By default, only the host that set the cookie receives
-    /// it.
-    domain: Option<String>,
-    /// The path below which the cookie is sent. The default is `/`.
-    path: Option<String>,
-    /// The attribute that determines which requests from other sites include the cookie. The
-    /// default is `lax`.
-    same_site: Option<SameSiteName>,
-    /// Whether browsers keep a separate cookie for each site that embeds the service in a frame.
-    /// This needs `same_site` to be `none`. The default is false.
-    partitioned: Option<bool>,
-    /// Whether the cookie is also sent over plain HTTP, which is meant for development only. The
-    /// default is false.
-    insecure: Option<bool>,
-}
-
-/// The names of the [`SameSite`] settings.
-#[derive(Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum SameSiteName {
-    Lax,
-    None,
-    Strict,
-}
 
 /// The options of push. An absent field has the same default as in [`Push`].
 #[derive(Deserialize)]
@@ -93,23 +62,6 @@ pub(super) fn key_ring(keys: &[String]) -> Result<Option<KeyRing>, ConfigError> 
     Ok(Some(ring))
 }
 
-impl CookieFile {
-    /// Returns the default settings with every given field applied.
-    pub(super) fn settings(self) -> CookieSettings {
-        let mut cookie = CookieSettings::default();
-        if self.insecure == Some(true) {
-            cookie = cookie.insecure();
-        }
-        if self.partitioned == Some(true) {
-            cookie = cookie.partitioned();
-        }
-        cookie = with(cookie, self.name, |to, name| to.name(name));
-        cookie = with(cookie, self.domain, |to, domain| to.domain(domain));
-        cookie = with(cookie, self.path, |to, path| to.path(path));
-        with(cookie, self.same_site, |to, same_site| to.same_site(same_site.into()))
-    }
-}
-
 impl PushFile {
     /// Returns the default options with every given field applied.
     pub(super) fn options(self) -> Push {
@@ -150,15 +102,5 @@ impl StatusFile {
         ]
         .into_iter()
         .filter_map(|(kind, status)| Some((kind, status?)))
-    }
-}
-
-impl From<SameSiteName> for SameSite {
-    fn from(name: SameSiteName) -> Self {
-        match name {
-            SameSiteName::Lax => Self::Lax,
-            SameSiteName::None => Self::None,
-            SameSiteName::Strict => Self::Strict,
-        }
     }
 }
