@@ -81,6 +81,8 @@ impl House {
         let clock = ManualClock::new(Timestamp::from_secs(1_700_000_000));
         let mut pipeline = Pipeline::new(config.build().unwrap(), clock.clone());
         pipeline.order = order;
+        // A layer that has only limits would decide without the order.
+        pipeline.has_only_limits = false;
         Self { pipeline: Arc::new(pipeline), clock }
     }
 
