@@ -60,3 +60,11 @@ fn the_builder_a_file_and_an_event_set_the_rule() {
         assert_eq!(config.room().unwrap().line_reserve, 3);
     }
 }
+
+#[test]
+fn the_page_of_settings_has_the_rule() {
+    let setting = RoomRules::setting("line_reserve").unwrap();
+    let values = setting.wrong("").expected().to_owned();
+    let row = format!("| `line_reserve` | {values} | yes | {} |\n", setting.doc());
+    assert!(include_str!("../../../../docs/settings.md").contains(&row), "{row}");
+}

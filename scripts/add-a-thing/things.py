@@ -151,12 +151,17 @@ RULE = Thing(
 # The rule above, during an event.
 EVENT = Thing(
     "let an event override a rule",
-    3,
+    4,
     [
         Edit(
             f"{CORE}/room/settings.rs",
             "counts(0..=Self::MAX_LINE_CAPACITY),\n            is_for_events: false",
             "counts(0..=Self::MAX_LINE_CAPACITY),\n            is_for_events: true",
+        ),
+        Edit(
+            "docs/settings.md",
+            "| `line_reserve` | a number from 0 to 10000000 | no |",
+            "| `line_reserve` | a number from 0 to 10000000 | yes |",
         ),
         before(
             f"{CORE}/room/event/event.rs",
@@ -490,23 +495,23 @@ FORMAT = Thing(
             | ClientKind::Text => {""",
         ),
         before(
-            f"{LAYER}/respond/statuses.rs",
+            f"{LAYER}/respond/shapes.rs",
             "    /// The status for gRPC clients:",
             "    /// The status for clients that read CSV: 429 by default.\n    csv: StatusCode,\n",
         ),
         before(
-            f"{LAYER}/respond/statuses.rs",
+            f"{LAYER}/respond/shapes.rs",
             "            ClientKind::Grpc => self.grpc,",
             "            ClientKind::Csv => self.csv,\n",
         ),
         before(
-            f"{LAYER}/respond/statuses.rs",
+            f"{LAYER}/respond/shapes.rs",
             "            ClientKind::Grpc => self.grpc = status,",
             "            ClientKind::Csv => self.csv = status,\n",
         ),
-        Edit(f"{LAYER}/respond/statuses.rs", "let others = [self.json,", "let others = [self.csv, self.json,"),
+        Edit(f"{LAYER}/respond/shapes.rs", "let others = [self.json,", "let others = [self.csv, self.json,"),
         before(
-            f"{LAYER}/respond/statuses.rs",
+            f"{LAYER}/respond/shapes.rs",
             "            grpc: StatusCode::OK,",
             "            csv: StatusCode::TOO_MANY_REQUESTS,\n",
         ),
@@ -542,7 +547,7 @@ MUTATIONS = [
         f"{REDIS}/limits/block.rs",
         f"{LAYER}/respond/form.rs",
         f"{LAYER}/respond/responder.rs",
-        f"{LAYER}/respond/statuses.rs",
+        f"{LAYER}/respond/shapes.rs",
     ),
     Mutation(
         [f"{REDIS}/lua/check_in.lua"],

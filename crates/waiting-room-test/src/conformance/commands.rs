@@ -260,7 +260,10 @@ impl Commands {
             .collect();
         let deadline = ahead.choose(&mut self.rng).copied().unwrap_or(now + Self::TICK);
         let pause = deadline.since(now);
-        if self.rng.random_bool(0.5) { pause } else { pause.saturating_sub(Self::TICK) }
+        let pause =
+            if self.rng.random_bool(0.5) { pause } else { pause.saturating_sub(Self::TICK) };
+        // The ticket of a visitor from another site is due a nanosecond after it was issued.
+        Duration::from_millis(u64::try_from(pause.as_millis()).unwrap_or(u64::MAX))
     }
 }
 
@@ -279,5 +282,22 @@ fn keep<T>(kept: &mut VecDeque<T>, proof: T) {
     kept.push_back(proof);
     if kept.len() > Commands::KEPT {
         kept.pop_front();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_are_whole_ticks_also_until_a_visitor_from_another_site_is_due() {
+        let now = Timestamp::from_secs(1_700_000_000);
+        let mut commands = Commands::new(1);
+        let elsewhere = commands.pass_from_elsewhere(now);
+        keep(&mut commands.tickets, Ticket::moving(&elsewhere, now));
+        for _ in 0..100 {
+            let pause = commands.until_a_deadline(now);
+            assert_eq!(pause.subsec_nanos() % 1_000_000, 0, "{pause:?}");
+        }
     }
 }
