@@ -32,7 +32,7 @@
 //! # Rate limits
 //!
 //! A [`Limiter`] applies a [`Quota`] to each of many keys, using one of six
-//! [algorithms](rate::Algorithm). [`charge_all`](rate::charging::charge_all) charges several limiters at
+//! [algorithms](rate::Algorithm). `charge_all` charges several limiters at
 //! once: either all are charged, or none are.
 //!
 //! A limiter remembers a fixed number of keys. If its table has no free place for a new key, the

@@ -1,9 +1,9 @@
 //! Rate limits, which bound how much each key may use within a time window.
 //!
 //! A [`Quota`] is a number of units per window. An [`Algorithm`] defines how the quota applies at
-//! window boundaries and to bursts. Each algorithm is implemented as a [`Meter`], which is plain
+//! window boundaries and to bursts. Each algorithm is implemented as a meter, which is plain
 //! integer arithmetic on the state of one key, with the time and the cost as arguments. A
-//! [`Limiter`] stores the states of many keys in bounded memory, and [`charge_all`](charging::charge_all) charges several
+//! [`Limiter`] stores the states of many keys in bounded memory, and `charge_all` charges several
 //! limiters at once, either all of them or none.
 //!
 //! ```text
@@ -24,8 +24,10 @@
 //! | sliding log | the limit | the limit | 8 bytes per timestamp | limits that must be exact |
 //! | sliding counter | the limit | twice the limit | 24 bytes | large limits, nearly exact |
 
-/// Charges several limiters at once, either all of them or none, for a layer or a store that applies
-/// several limits to a request.
+/// Charges several limiters at once, either all of them or none.
+///
+/// Not part of the public API: the layer charges the limits of a request with it.
+#[doc(hidden)]
 pub mod charging {
     pub use super::{
         gcra::LazyDecision,
@@ -33,8 +35,10 @@ pub mod charging {
     };
 }
 
-/// The arithmetic of each algorithm on the state of one key, for stores and simulations that keep the
-/// states themselves. A [`Limiter`] keeps the states of many keys.
+/// The arithmetic of each algorithm on the state of one key.
+///
+/// Not part of the public API: the simulations of this repository keep the states themselves.
+#[doc(hidden)]
 pub mod meters {
     pub use super::{
         fixed_window::{FixedWindow, FixedWindowState},

@@ -56,7 +56,7 @@ fn encoded(value: &SettingValue) -> String {
     match value {
         SettingValue::Count(count) | SettingValue::Shadow(count) => count.to_string(),
         SettingValue::Duration(duration) => micros(*duration),
-        off if off.is_off() => String::new(),
+        SettingValue::Word(word) if word == "off" => String::new(),
         SettingValue::Word(word) => word.clone().into_owned(),
     }
 }

@@ -165,7 +165,7 @@ pub struct Decision {
 }
 
 impl Decision {
-    /// Creates a decision from the given numbers, for a [`Meter`] or a store.
+    /// Creates a decision from the given numbers, for a meter or a store.
     ///
     /// The request is allowed if `retry_after` is zero.
     #[must_use]

@@ -1,7 +1,7 @@
 //! Quotas, and the algorithms that apply them.
 //!
 //! A [`Quota`] and an [`Algorithm`] are plain values, which [`Quota::validate`] checks together.
-//! The algorithm's [`Meter`](super::Meter) implements the arithmetic.
+//! The algorithm's `Meter` implements the arithmetic.
 
 use std::{fmt, time::Duration};
 

@@ -23,7 +23,7 @@ use crate::StoreError;
 /// - **Atomic.** The store decides on all requests of one call at one instant, and the calls of all
 ///   nodes have one total order. Either all [hard](ChargeRequest::is_soft) limits of the call are
 ///   charged, or none are.
-/// - **The same arithmetic.** A reply equals the result of the algorithm's [`Meter`](super::Meter),
+/// - **The same arithmetic.** A reply equals the result of the algorithm's `Meter`,
 ///   with durations rounded up to the resolution of the store. This resolution is one microsecond
 ///   or finer.
 /// - **One clock.** The store determines the time. All nodes share this time, and it never runs

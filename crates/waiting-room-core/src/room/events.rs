@@ -80,8 +80,7 @@ impl Room {
     }
 
     /// Returns the room's own rules, which are in force while no event takes place.
-    #[must_use]
-    pub const fn own_rules(&self) -> &RoomRules {
+    pub(crate) const fn own_rules(&self) -> &RoomRules {
         &self.course.plan.rules
     }
 

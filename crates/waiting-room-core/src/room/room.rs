@@ -278,7 +278,7 @@ impl Room {
     }
 
     /// Returns the rules in force as of the last operation. An event may override the room's
-    /// [own rules](Self::own_rules).
+    /// own rules.
     #[must_use]
     pub const fn rules(&self) -> &RoomRules {
         &self.rules

@@ -358,15 +358,9 @@ impl SettingValue {
         Self::Word(Cow::Borrowed(word))
     }
 
-    /// Returns whether this is the word `off`.
-    #[must_use]
-    pub fn is_off(&self) -> bool {
-        matches!(self, Self::Word(word) if word == OFF)
-    }
-
     /// Returns what `off` stands for, if this is the word `off`.
     fn off<T>(&self, off: T) -> Option<T> {
-        self.is_off().then_some(off)
+        matches!(self, Self::Word(word) if word == OFF).then_some(off)
     }
 
     fn count(&self) -> Option<u32> {

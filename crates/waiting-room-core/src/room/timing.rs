@@ -95,7 +95,7 @@ impl Timing<'_> {
     /// Each newcomer thus sends one more request in its first minute than if it were asked to come
     /// back after the interval of a visitor far back in line.
     #[must_use]
-    pub fn second_touch_after(self, newcomers_per_second: f64, jitter: u64) -> Duration {
+    pub(crate) fn second_touch_after(self, newcomers_per_second: f64, jitter: u64) -> Duration {
         // If jitter doubles this duration, the result is the longest check-in interval: 1.3 refresh
         // intervals.
         let longest = self.rules.refresh_interval.as_secs_f64() * 0.65;
@@ -160,7 +160,7 @@ impl Timing<'_> {
 
     /// Returns the longest check-in interval. It applies while the room admits no visitors.
     #[must_use]
-    pub fn longest_check_in_interval(self, jitter: u64) -> Duration {
+    pub(crate) fn longest_check_in_interval(self, jitter: u64) -> Duration {
         spread(self.rules.refresh_interval, jitter)
     }
 
@@ -176,7 +176,12 @@ impl Timing<'_> {
     /// The interval is at most 1.4 refresh intervals, or the longest interval if that is longer, so a
     /// visitor loses neither its place nor the order of a first ticket.
     #[must_use]
-    pub fn interval_before_start(self, until_start: Duration, crowd: u32, jitter: u64) -> Duration {
+    pub(crate) fn interval_before_start(
+        self,
+        until_start: Duration,
+        crowd: u32,
+        jitter: u64,
+    ) -> Duration {
         let usual = self.longest_check_in_interval(jitter);
         if usual + (self.rules.refresh_interval / 4).min(RoomRules::SHORTEST_INTERVAL) < until_start
         {

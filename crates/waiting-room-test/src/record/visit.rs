@@ -41,9 +41,9 @@ pub struct AnswerRecord {
     /// The time after which the visitor may ask again, or `None` if the answer has none.
     pub retry_after: Option<Duration>,
     /// Whether the answer deletes the visitor's token, as it does at the end of a session.
-    pub deletes_token: bool,
+    pub(crate) deletes_token: bool,
     /// Whether the visitor's token had lapsed when the request was sent, and a session with it.
-    pub token_lapsed: bool,
+    pub(crate) token_lapsed: bool,
 }
 
 /// The end of a visit.
