@@ -193,8 +193,8 @@ impl Room {
         }
     }
 
-    /// Admits a visitor who has waited. An entrant that is admitted at its first check-in after a loss
-    /// of state has no place in line that it gives up.
+    /// Admits a visitor who has waited. An entrant whose number the room learns only now, after a loss of
+    /// state, gives up no place with that number.
     pub(super) fn admit_waiting(
         &mut self,
         ticket: &Ticket,
@@ -202,14 +202,16 @@ impl Room {
         reason: Reason,
         now: Timestamp,
     ) -> Verdict {
-        if let (None, Some(it)) = (arrival, ticket.entrant) {
-            self.line.depart(Number { draw: it.draw, number: it.number });
+        let known = arrival.and_then(|arrival| arrival.number);
+        if let Some(number) = number(ticket).filter(|number| known != Some(*number)) {
+            self.line.depart(number);
         }
         self.admit(ticket.id, ticket.first_seen, reason, now)
     }
 
     /// Returns the arrival of a visitor who gets or keeps a place. In a prequeue, the visitor gets a
-    /// number, unless it has one.
+    /// number, unless it has one. An entrant counts as waiting again from the place on that has its
+    /// number: it may have had a place without it, from a ticket that had lapsed.
     pub(super) fn arrive(&mut self, ticket: &mut Ticket, now: Timestamp) -> PlaceOrder {
         if self.course.will_be_drawn()
             && ticket.entrant.is_none()
@@ -218,10 +220,10 @@ impl Room {
             let tag = drawing.tag();
             ticket.entrant = drawing.assign(now).map(|number| Entrant::new(number, tag));
         }
-        let number =
-            ticket.entrant.map(|entrant| Number { draw: entrant.draw, number: entrant.number });
+        let number = number(ticket);
+        let known = self.line.arrival(ticket.id).and_then(|arrival| arrival.number);
         if let Some(number) = number
-            && self.line.arrival(ticket.id).is_none()
+            && known != Some(number)
             && let Some(drawing) = &mut self.course.drawing
         {
             self.line.take_back(number);
@@ -329,6 +331,11 @@ const MOVED_AT_ONCE: usize = 32;
 fn order(ticket: &Ticket) -> Timestamp {
     let place = ticket.entrant.and_then(|entrant| entrant.place);
     place.map_or(ticket.arrival(), |place| Timestamp::from_nanos(place.into()))
+}
+
+/// Returns the number of the entrant with this ticket.
+fn number(ticket: &Ticket) -> Option<Number> {
+    ticket.entrant.map(|entrant| Number { draw: entrant.draw, number: entrant.number })
 }
 
 #[cfg(test)]

@@ -255,3 +255,59 @@ fn an_entrant_that_returns_after_its_place_has_lapsed_counts_again() {
     crowd.ask(&mut room, last, at(1_610));
     assert_eq!(crowd.ticket(last).shown_position, Some(3));
 }
+
+/// Returns a room with one slot, whose visitor with the returned id has been active since before the
+/// prequeue, and two entrants, the one with the better place first.
+fn two_entrants_and_a_visitor_inside() -> (Room, VisitorId, [Ticket; 2]) {
+    let mut room = room(rules(1), shuffled());
+    let inside = VisitorId::new(1);
+    assert!(matches!(room.enter(inside, at(900)), Verdict::Admit { .. }));
+    let mut crowd = Crowd::new(2, at(1_010));
+    crowd.run(&mut room, at(1_014));
+    let lottery = shuffled().lottery(&shuffled().events()[0]).unwrap().clone();
+    let shuffle = lottery.reveal(2, None).unwrap().verify(&doors_commitment()).unwrap();
+    let mut tickets = [0, 1].map(|who| *crowd.ticket(who));
+    tickets.sort_by_key(|ticket| shuffle.place_of(ticket.entrant.unwrap().number));
+    (room, inside, tickets)
+}
+
+fn waits(verdict: Verdict) -> (Ticket, Reason) {
+    match verdict {
+        Verdict::Wait { ticket, reason } => (ticket, reason),
+        other @ (Verdict::Admit { .. } | Verdict::Refuse { .. }) => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn an_entrant_that_shows_a_lapsed_ticket_before_a_reissued_one_counts_again() {
+    let (mut room, inside, [first, second]) = two_entrants_and_a_visitor_inside();
+    // The places lapse, the room sleeps over the start, and a copy from before the reissue comes first.
+    let (ticket, _) = waits(room.check_in(&first, at(1_610)));
+    assert_eq!((ticket.entrant, ticket.shown_position), (None, Some(1)));
+    let (ticket, _) = waits(room.stay(&first.reissued(at(1_609)), at(1_610)));
+    assert_eq!(ticket.entrant.unwrap().place, Some(1));
+    // It is away after three seconds, but has time to come back.
+    room.leave(inside, at(1_615));
+    let (ticket, reason) = waits(room.check_in(&second.reissued(at(1_614)), at(1_615)));
+    assert_eq!((reason, ticket.shown_position), (Reason::QueuedBehindOthers, Some(2)));
+    let verdict = room.check_in(&ticket, at(1_700));
+    assert!(matches!(verdict, Verdict::Admit { .. }), "{verdict:?}");
+}
+
+#[test]
+fn an_entrant_admitted_from_a_place_without_a_number_delays_no_others() {
+    let (mut room, inside, lapsed) = two_entrants_and_a_visitor_inside();
+    let [first, second] = lapsed.map(|ticket| ticket.reissued(at(1_599)));
+    let [first, second] = [first, second].map(|ticket| waits(room.check_in(&ticket, at(1_601))).0);
+    assert_eq!([first, second].map(|ticket| ticket.shown_position), [Some(1), Some(2)]);
+    // Another room knows neither of them, and sees a lapsed ticket of the first one first.
+    let mut next = self::room(rules(1), shuffled());
+    next.recover(at(1_602));
+    assert!(matches!(next.enter(inside, at(1_602)), Verdict::Admit { .. }));
+    assert_eq!(waits(next.check_in(&lapsed[0], at(1_602))).0.entrant, None);
+    next.leave(inside, at(1_603));
+    assert!(matches!(next.check_in(&first, at(1_603)), Verdict::Admit { .. }));
+    next.leave(first.id, at(1_604));
+    let verdict = next.check_in(&second, at(1_604));
+    assert!(matches!(verdict, Verdict::Admit { .. }), "{verdict:?}");
+}
