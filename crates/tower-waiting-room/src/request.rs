@@ -43,7 +43,7 @@ pub(crate) use self::{
     client_ip::network,
     head::{Caller, Callers, Findings},
     key::{Found, Part},
-    matcher::{Doubt, Matcher, Scope, hosts, validate_name},
+    matcher::{Doubt, Matcher, Scope, hosts, is_field, validate_name},
     negotiation::Languages,
     path::each_reading,
     path_rule::PathRule,

@@ -165,7 +165,7 @@ impl Parser<'_> {
         } else if self.rest_of_test() == 0 {
             return Err("a condition is missing");
         } else {
-            tests_of(&self.words[begin..self.at])
+            branches_of_test(&self.words[begin..self.at])
                 .unwrap_or_else(|| vec![Branch::unreadable(self.text_from(begin))])
         };
         self.depth -= 1;
@@ -225,7 +225,7 @@ impl Branch {
 
 /// Returns the branches of a single test, one for each value of a list, or `None` if the test has
 /// no counterpart.
-fn tests_of(words: &[Word]) -> Option<Vec<Branch>> {
+fn branches_of_test(words: &[Word]) -> Option<Vec<Branch>> {
     let branch = |test| Branch { tests: vec![test], unreadable: None };
     match words {
         [function, open, field, comma, prefix, close]

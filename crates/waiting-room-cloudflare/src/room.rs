@@ -162,7 +162,8 @@ impl WaitingRoom {
         if let Value::Object(parts) = &mut value
             && parts.contains_key("waiting_room")
         {
-            (rules, events) = (parts.remove("rules"), parts.remove("events"));
+            rules = parts.remove("rules");
+            events = parts.remove("events");
             let room = parts.remove("waiting_room").unwrap_or_default();
             if let Some(unknown) = parts.keys().next() {
                 let given = format!("{:?} beside it", unknown.chars().take(80).collect::<String>());
@@ -322,7 +323,7 @@ impl WaitingRoom {
         if is_insecure {
             cookie.insert("insecure".to_owned(), true.into());
         }
-        if let Some(suffix) = fields.text("cookie_suffix")?.filter(|token| !token.is_empty()) {
+        if let Some(suffix) = fields.text("cookie_suffix")?.filter(|suffix| !suffix.is_empty()) {
             let prefix = if is_insecure { "wr-" } else { "__Host-wr-" };
             cookie.insert("name".to_owned(), format!("{prefix}{suffix}").into());
         }

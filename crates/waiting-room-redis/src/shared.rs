@@ -415,14 +415,14 @@ impl Shared {
     }
 
     /// Logs that the node starts without its server.
-    pub(crate) fn is_not_there(&self, error: &StoreError) {
+    pub(crate) fn log_unreachable(&self, error: &StoreError) {
         let room = &self.origin.name;
         let source = error.source().map(tracing::field::display);
         tracing::warn!(room, %error, source, "the node starts without its store");
     }
 
     /// Logs that the room does not take over the configuration of this node.
-    pub(crate) fn is_refused(&self, error: &StoreError) {
+    pub(crate) fn log_refused(&self, error: &StoreError) {
         let room = &self.origin.name;
         let source = error.source().map(tracing::field::display);
         tracing::warn!(room, %error, source, "the room refuses this node and goes on as before");

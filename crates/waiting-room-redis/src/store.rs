@@ -136,9 +136,9 @@ impl RedisStore {
             Ok(()) => _ = shared.breaker.succeeded(),
             // The breaker stays open, and the watch task joins the room once the server is
             // reachable.
-            Err(error) if is_away(&error) => shared.is_not_there(&error),
+            Err(error) if is_away(&error) => shared.log_unreachable(&error),
             Err(error) => {
-                shared.is_refused(&error);
+                shared.log_refused(&error);
                 return Err(error);
             }
         }

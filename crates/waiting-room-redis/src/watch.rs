@@ -127,7 +127,7 @@ impl Looks {
             match join(&mut connection, shared).await {
                 // The node is already serving, so it adopts the rules and events of the room.
                 Err(error) if error.kind() == StoreErrorKind::Rules && shared.knows_room() => {
-                    shared.is_refused(&error);
+                    shared.log_refused(&error);
                     shared.is_joined.store(true, Ordering::Relaxed);
                 }
                 joined => joined?,

@@ -224,7 +224,7 @@ impl WaitingRoomConfigBuilder {
 
     /// Sets a closure that customizes the answers to programs that are waiting in line, in the same
     /// way as [`refusal`](Self::refusal) customizes refusals. By default, such a program gets its
-    /// position and its expected wait as JSON, and a closure has to send them itself.
+    /// position and its expected wait as JSON. A closure replaces this JSON, so it must send what its clients need.
     ///
     /// The closure does not apply to the waiting page, which [`page`](Self::page) sets, or to the
     /// data that the page's script reads.

@@ -358,7 +358,7 @@ impl Concurrency {
     /// `grpc-timeout` header is always honored. If a request has several deadline headers, the
     /// shortest time applies.
     ///
-    /// Young: deadlines in other headers than `grpc-timeout` may change in any release. See
+    /// Young: deadlines in headers other than `grpc-timeout` may change in any release. See
     /// [Stability](crate#stability).
     pub fn client_deadline(mut self, deadline: ClientDeadline) -> Self {
         self.deadlines.push(deadline);

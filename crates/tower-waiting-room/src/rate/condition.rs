@@ -10,10 +10,10 @@
 
 use std::sync::Arc;
 
-use http::{HeaderValue, Method};
+use http::Method;
 use ipnet::IpNet;
 
-use crate::request::{Caller, Doubt, Matcher, Part, PathRule, network as network_of};
+use crate::request::{Caller, Doubt, Matcher, Part, PathRule, is_field, network as network_of};
 
 /// A condition on one part of a request: the values that the part may have, and the values that it
 /// must not have.
@@ -150,12 +150,6 @@ fn shown(network: &IpNet) -> String {
 fn is_path(text: &str) -> bool {
     text.starts_with('/')
         && text.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'?' | b'#'))
-}
-
-/// Returns whether a header field can have this value. Whitespace around a value is not part of the
-/// value (RFC 9110 section 5.5), so a value with such whitespace matches no request.
-fn is_field(text: &str) -> bool {
-    HeaderValue::from_bytes(text.as_bytes()).is_ok() && text.trim_ascii() == text
 }
 
 /// The description of a valid path, for error messages.

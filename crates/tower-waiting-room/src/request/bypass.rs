@@ -327,6 +327,14 @@ mod tests {
                 "bypass is \"x probe\" in the rule \"probe\", expected the name of a header",
             ),
             (
+                Bypass::header("probe", "x-probe", "secret "),
+                "bypass is \"secret \" in the rule \"probe\", expected the value of a header",
+            ),
+            (
+                Bypass::cookie("staff", "a; b"),
+                "bypass is \"a; b\" in the rule \"staff\", expected the name of a cookie",
+            ),
+            (
                 Bypass::host("status", "status.example:80"),
                 "bypass is \"status.example:80\" in the rule \"status\", expected the name of a host, \
                  without a port",

@@ -92,7 +92,7 @@ impl Matcher {
     /// Does the same as [`covers`](Self::covers). Only the comparison with a path is not inlined.
     fn covers_elsewhere(&self, head: &RequestHead<'_>, doubt: Doubt) -> bool {
         match self {
-            Self::All(all) => all.iter().all(|all| all.covers(head, doubt)),
+            Self::All(all) => all.iter().all(|matcher| matcher.covers(head, doubt)),
             Self::Cookie(cookie) => carries_cookie(head.headers(), cookie),
             Self::Header(header, None) => head.headers().contains_key(header.as_str()),
             Self::Header(header, Some(value)) => {
@@ -122,13 +122,11 @@ impl Matcher {
             Err(ConfigError::new(ConfigErrorKind::Malformed, field, given, expected))
         };
         match self {
-            Self::All(all) => {
-                all.iter().try_for_each(|try_for_each| try_for_each.validate(field, rule))
-            }
+            Self::All(all) => all.iter().try_for_each(|matcher| matcher.validate(field, rule)),
             Self::Header(header, _) if HeaderName::try_from(header.as_str()).is_err() => {
                 wrong(header, "the name of a header")
             }
-            Self::Header(_, Some(value)) if HeaderValue::try_from(value.as_str()).is_err() => {
+            Self::Header(_, Some(value)) if !is_field(value) => {
                 wrong(value, "the value of a header")
             }
             Self::Host(host) if !is_host(host) => wrong(host, "the name of a host, without a port"),
@@ -138,7 +136,11 @@ impl Matcher {
             Self::Path(rule) if !rule.text().starts_with('/') => {
                 wrong(rule.text(), "a path that begins with '/'")
             }
-            Self::Cookie(cookie) if cookie.is_empty() => wrong(cookie, "the name of a cookie"),
+            Self::Cookie(cookie)
+                if cookie.is_empty() || cookie.contains(';') || !is_field(cookie) =>
+            {
+                wrong(cookie, "the name of a cookie")
+            }
             Self::Cookie(_)
             | Self::Header(..)
             | Self::Host(_)
@@ -327,8 +329,14 @@ impl Scope {
     ///
     /// Returns the first error of [`Matcher::validate`].
     pub(crate) fn validate(&self, field: &'static str, rule: &str) -> Result<(), ConfigError> {
-        self.matchers.iter().try_for_each(|try_for_each| try_for_each.validate(field, rule))
+        self.matchers.iter().try_for_each(|matcher| matcher.validate(field, rule))
     }
+}
+
+/// Returns whether a header field can have this value. Whitespace around a value is not part of the
+/// value (RFC 9110 section 5.5), so a value with such whitespace matches no request.
+pub(crate) fn is_field(text: &str) -> bool {
+    HeaderValue::from_bytes(text.as_bytes()).is_ok() && text.trim_ascii() == text
 }
 
 #[cfg(test)]

@@ -166,7 +166,8 @@ impl Responder {
         Some((headers, FinishedBody { status, language, content }))
     }
 
-    /// Renders the answer to a client that waits, or to a poll.
+    /// Renders the answer to a client that waits, or to a poll. Returns `None` if the answer is not one
+    /// with prepared headers, or cannot be rendered.
     fn about_room(&self, facts: &Unforwarded<'_>, client: &Client) -> Option<Frequent<'_>> {
         let is_waiting = facts.outcome == Outcome::Wait;
         let headers = match client.kind {
@@ -181,7 +182,7 @@ impl Responder {
             | ClientKind::Problem
             | ClientKind::Text => return None,
         };
-        // An answer of the room has no headers about limits.
+        // The prepared headers of these answers have no place for headers about limits.
         if !facts.told.is_empty() {
             return None;
         }

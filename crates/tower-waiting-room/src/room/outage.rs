@@ -278,7 +278,7 @@ impl Outage {
         match &said {
             Ok(_) => self.answered(store),
             Err(error) if error.kind() == StoreErrorKind::Busy => {}
-            Err(error) => drop(self.is_away(error, store.now())),
+            Err(error) => drop(self.record_failure(error, store.now())),
         }
         said
     }
@@ -300,9 +300,9 @@ impl Outage {
             return Err(error);
         }
         let now = store.now();
-        // `is_away` returns the lock guard, so no answer from the store can end the outage before
-        // the local decision is made.
-        let mut state = self.is_away(&error, now);
+        // The state stays locked, so no answer from the store can end the outage before the local
+        // decision is made.
+        let mut state = self.record_failure(&error, now);
         match (&mut *state, self.policy) {
             (Some(away), StoreFailure::LocalShare { nodes }) => {
                 // If the share is less than one slot, there is no local room, and visitors wait.
@@ -351,7 +351,11 @@ impl Outage {
 
     /// Records a failed call, and begins an outage if there is none. Returns the state of the
     /// outage, still locked.
-    fn is_away(&self, error: &StoreError, now: Timestamp) -> MutexGuard<'_, Option<OutageState>> {
+    fn record_failure(
+        &self,
+        error: &StoreError,
+        now: Timestamp,
+    ) -> MutexGuard<'_, Option<OutageState>> {
         self.telemetry.store_failed(error, self.policy.as_str());
         let mut state = self.state();
         if state.is_none() {

@@ -204,16 +204,18 @@ impl GateRules {
             at_most("limit", limit, Self::MAX_LIMIT)?;
         }
         at_most("queue", self.queue, Self::MAX_QUEUE)?;
-        time("max_wait", self.max_wait, Self::MAX_WAIT)?;
-        time("longest_retry", self.longest_retry, Self::MAX_WAIT)?;
+        check_time("max_wait", self.max_wait, Self::MAX_WAIT)?;
+        check_time("longest_retry", self.longest_retry, Self::MAX_WAIT)?;
         match &self.discipline {
-            Discipline::AdaptiveLifo { interval } => time("interval", *interval, Self::MAX_WAIT),
+            Discipline::AdaptiveLifo { interval } => {
+                check_time("interval", *interval, Self::MAX_WAIT)
+            }
             Discipline::ControlledDelay { target, interval } => {
-                time("target", *target, Self::MAX_WAIT)?;
-                time("interval", *interval, Self::MAX_WAIT)
+                check_time("target", *target, Self::MAX_WAIT)?;
+                check_time("interval", *interval, Self::MAX_WAIT)
             }
             Discipline::Priority { reserved, aging } => {
-                time("aging", *aging, Self::MAX_WAIT)?;
+                check_time("aging", *aging, Self::MAX_WAIT)?;
                 self.validate_classes(reserved)
             }
             Discipline::FairByTenant(_) | Discipline::Fifo => Ok(()),
@@ -286,7 +288,7 @@ fn at_most(field: &'static str, given: u32, most: u32) -> Result<(), ConfigError
 }
 
 /// Checks that a duration is longer than zero and at most as long as `most`.
-fn time(field: &'static str, given: Duration, most: Duration) -> Result<(), ConfigError> {
+fn check_time(field: &'static str, given: Duration, most: Duration) -> Result<(), ConfigError> {
     let kind = match given {
         Duration::ZERO => ConfigErrorKind::TooSmall,
         longer if longer > most => ConfigErrorKind::TooLarge,

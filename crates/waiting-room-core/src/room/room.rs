@@ -151,9 +151,11 @@ impl Room {
         let shown = ticket;
         let mut ticket = Ticket { resumes: false, ..*shown };
         let has_lapsed = self.rules.timing().has_lapsed(&ticket, now);
-        // A head start belongs to an order of arrival. Otherwise a ticket could be kept for later.
+        // A head start belongs to an order of arrival, and a number to a place. Otherwise a ticket could be
+        // kept for later.
         if has_lapsed {
             ticket.head_start = HeadStart::NONE;
+            ticket.entrant = None;
         }
         // A reissued ticket may outlive its place by one retention time. It then gets a place only
         // under the same conditions as a first ticket. Otherwise the clients of one network could

@@ -137,7 +137,7 @@ impl Desk {
         self.unstored = Some(older);
     }
 
-    /// The higher term that a site knows, if there is one: this ledger is over.
+    /// The higher term that a site knows, if there is one. A later ledger has then replaced this one.
     pub(super) const fn later_term(&self) -> Option<LaterTerm> {
         self.ledger.later_term()
     }

@@ -198,8 +198,8 @@ impl Reception {
         }
     }
 
-    /// Tells the operator of sites on the list that are away, each once until it is back.
-    pub(super) fn report_missing(&mut self, desk: &Desk) {
+    /// Logs each absence of a listed site once, and its end.
+    pub(super) fn log_presence(&mut self, desk: &Desk) {
         let now = Instant::now();
         if !self.presence.is_due(now) {
             return;

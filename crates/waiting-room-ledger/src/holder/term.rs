@@ -80,7 +80,7 @@ impl<'a> Tenure<'a> {
             _ = self.tick.tick() => self.desk.tick(self.reception.now()),
             _ = self.beat.tick() => self.is_due = true,
         }
-        self.reception.report_missing(&self.desk);
+        self.reception.log_presence(&self.desk);
     }
 
     /// Gathers until there is something to store or to say, and at least until `earliest`. Returns

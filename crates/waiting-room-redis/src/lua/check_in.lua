@@ -141,7 +141,9 @@ local function check_in(
     end
     ticket.was_present = kind == PRESENT_PLACE
     local stood_us = kind == PRESENT_PLACE and rank_us(id, arrival_us)
-    local order_us = recognize(ticket, arrival_us and entrant_of(id), shown)
+    ticket.has_lapsed = has_lapsed
+    local own = arrival_us and entrant_of(id)
+    local order_us = recognize(ticket, own, shown)
     local asked = question(ticket, shown)
     if asked then
         return asked
@@ -160,7 +162,7 @@ local function check_in(
         if kind ~= PRESENT_PLACE then
             step_back(id)
         end
-        if not kind then
+        if not own or own.tag ~= current_draw().tag then
             depart_unplaced(ticket)
         end
         return admit(id, ticket.arrived_us + head_us, reason)

@@ -139,6 +139,7 @@ impl Model {
         ticket.resumes = false;
         if has_lapsed {
             ticket.head_start = HeadStart::NONE;
+            ticket.entrant = None;
         }
         let place = self.places.iter().find(|place| place.id == ticket.id);
         let needs_place = place.is_none() && (!ticket.placed || ticket.is_reissued());

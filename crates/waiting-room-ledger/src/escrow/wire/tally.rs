@@ -61,7 +61,7 @@ pub(super) fn read_tickets(term: Term, reader: &mut Reader<'_>) -> Result<Ticket
     })
 }
 
-/// Writes each site as the difference to the one before, so that 2048 sites fit.
+/// Writes each site as the difference from the one before, so that 2048 sites fit.
 pub(super) fn write_world(writer: &mut Writer, world: &World) {
     writer.count(world.term.number().into()).bits(world.version).time(world.made_at);
     writer.count(world.limit.into()).count(world.active.into());

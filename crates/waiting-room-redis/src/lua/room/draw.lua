@@ -244,7 +244,8 @@ local function note_away(id)
     end
 end
 
--- Takes note that an entrant is admitted who has no place in line, because the room has lost its state.
+-- Takes note that an entrant is admitted who has no place with its number, because the room has lost its
+-- state.
 local function depart_unplaced(ticket)
     if ticket.number and open_draw() then
         set_gone({number = ticket.number, place = ticket.place or 0}, PENDING)
@@ -307,6 +308,10 @@ local function recognize(ticket, own, shown)
         return ticket.arrived_us
     end
     own = own and own.tag == draw.tag and own
+    -- The number on a lapsed ticket does not count, but the node's answer about a known number does.
+    if ticket.has_lapsed and not own then
+        shown = nil
+    end
     if shown and not own and not draw.entrants then
         if draw.started_us and shown.entrants > 0 then
             freeze_draw(draw, shown.entrants)

@@ -311,3 +311,12 @@ fn an_entrant_admitted_from_a_place_without_a_number_delays_no_others() {
     let verdict = next.check_in(&second, at(1_604));
     assert!(matches!(verdict, Verdict::Admit { .. }), "{verdict:?}");
 }
+
+#[test]
+fn a_lapsed_ticket_never_brings_its_number_back() {
+    let (mut room, _, [first, _]) = two_entrants_and_a_visitor_inside();
+    for secs in [1_610, 1_611] {
+        let (ticket, _) = waits(room.check_in(&first, at(secs)));
+        assert_eq!((ticket.entrant, ticket.arrival()), (None, at(1_610)), "at {secs} s");
+    }
+}
