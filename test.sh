@@ -145,6 +145,9 @@ cargo run --release --quiet -p waiting-room-studies -- figures --quick
 step "instructions and allocations of a request: none above the last known"
 cargo run --release --quiet -p waiting-room-bench -- bars --counted-only
 
+step "files that a request passes through: no more than docs/architecture.md says"
+scripts/files-crossed.py
+
 step "packages: each published crate builds from what would be published"
 # Cargo keeps what it has unpacked and compiled from the registry of an earlier dry run, whose versions
 # are the same.

@@ -134,25 +134,23 @@ impl Room {
     pub(super) fn check_in_for(
         &mut self,
         purpose: Purpose,
-        ticket: &Ticket,
+        shown: &Ticket,
         now: Timestamp,
     ) -> Verdict {
-        self.settle(ticket.id, now);
-        if let Some(verdict) = self.active(ticket.id, now) {
+        self.settle(shown.id, now);
+        if let Some(verdict) = self.active(shown.id, now) {
             return verdict;
         }
         // The ticket was used up by a session that has ended, so its order of arrival is void.
-        if self.is_void(ticket) {
+        if self.is_void(shown) {
             return match purpose {
-                Purpose::Enter => self.newcomer(ticket.id, now),
-                Purpose::Stay => Verdict::Wait { ticket: *ticket, reason: Reason::QueuedTurn },
+                Purpose::Enter => self.newcomer(shown.id, now),
+                Purpose::Stay => Verdict::Wait { ticket: *shown, reason: Reason::QueuedTurn },
             };
         }
-        let shown = ticket;
         let mut ticket = Ticket { resumes: false, ..*shown };
         let has_lapsed = self.rules.timing().has_lapsed(&ticket, now);
-        // A head start belongs to an order of arrival, and a number to a place. Otherwise a ticket could be
-        // kept for later.
+        // Otherwise a ticket could be kept for later, for its head start or for its number.
         if has_lapsed {
             ticket.head_start = HeadStart::NONE;
             ticket.entrant = None;
