@@ -233,7 +233,8 @@ impl WaitingRoom {
         // Sessions take 5 minutes by default.
         self.set("session_duration", written(SettingValue::from(Duration::from_secs(300))));
         self.read_method(&mut fields)?;
-        for (setting, value) in fields.settings(|_| true)? {
+        // Cloudflare has `suspended` and `queue_all` in place of a mode.
+        for (setting, value) in fields.settings(|setting| setting.name() != "mode")? {
             self.set(setting.name(), written(value));
         }
         for limit in [USERS, RATE] {

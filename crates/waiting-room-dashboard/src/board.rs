@@ -12,7 +12,7 @@
 
 use std::{
     cmp::Reverse,
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -230,7 +230,8 @@ impl State {
 
     /// Updates the counts of the limits in force, and returns their figures.
     fn count_limits(&mut self, over: Vec<(String, u64)>, counting: Counting) -> Vec<Value> {
-        self.over.retain(|name, _| over.iter().any(|(limit, _)| limit == name));
+        let in_force: HashSet<&str> = over.iter().map(|(limit, _)| &**limit).collect();
+        self.over.retain(|name, _| in_force.contains(&**name));
         let figures = over.into_iter().map(|(name, total)| {
             let count = self.over.entry(name.clone()).or_default();
             count.push(total, counting);

@@ -107,6 +107,9 @@ impl Dashboard {
     /// axum::serve(listener, app).with_graceful_shutdown(stop).await
     /// # }
     /// ```
+    ///
+    /// Streams of other dashboards of the same layer do not end: clone a dashboard instead of creating
+    /// two.
     pub fn end_streams(&self) {
         self.board.feed.end_all();
     }

@@ -3,7 +3,8 @@
 //! The board sends one event per second to all streams. The event is rendered once, and each stream
 //! holds a reference to it. A stream ends after [`Feed::EVENTS`] events, and the browser then
 //! connects again. A stream whose connection has not taken [`Feed::BACKLOG`] events is dropped at once.
-//! A client that never reads therefore holds its stream for a bounded time.
+//! A client that never reads therefore holds its place for a bounded time, and at most
+//! [`Feed::BACKLOG`] events until its connection ends.
 //!
 //! A stream ends in any of these ways: its client disconnects, it is too slow, its time is over,
 //! the application ends all streams before a shutdown, or the board is dropped.
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_reader_is_dropped_and_holds_no_events() {
+    fn a_slow_reader_is_dropped_and_gets_no_more_events() {
         let feed = Feed::new();
         let mut slow = feed.open().unwrap();
         let mut fast = feed.open().unwrap();

@@ -2,7 +2,8 @@
 //!
 //! A file is deserialized into the structures of this module, and every value is then passed to the
 //! builder. A file therefore has the same effect as code with the same values, and is rejected with
-//! the same errors. An absent field leaves the default of the builder in place.
+//! the same errors. An absent field leaves the default of the builder in place, except that `rate_limits`
+//! have the defaults of a rules file, whose `missing_key` is `bypass`.
 //!
 //! - Unknown fields are rejected, because otherwise a misspelled field would silently have no
 //!   effect.

@@ -148,9 +148,10 @@ fn shown(network: &IpNet) -> String {
 /// Returns whether the target of a request can have this path (the origin form of RFC 9112 section
 /// 3.2.1, without its query).
 fn is_path(text: &str) -> bool {
+    let path = text.strip_suffix("/*").unwrap_or(text);
     text.starts_with('/')
-        && text.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'?' | b'#'))
+        && path.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'?' | b'#' | b'*'))
 }
 
 /// The description of a valid path, for error messages.
-const PATH: &str = "a path that starts with '/', in printable ASCII and without a query";
+const PATH: &str = "a path that starts with '/', in printable ASCII and without a query, and '*' only as '/*' at its end";

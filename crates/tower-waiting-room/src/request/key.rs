@@ -411,7 +411,8 @@ impl fmt::Debug for Key {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum MissingKey {
-    /// The address of the client takes the place of the key. This is the default.
+    /// The address of the client takes the place of the key. This is the default, except for
+    /// the limits of a file, whose default is [`Bypass`](Self::Bypass).
     ///
     /// If the address is unknown too, the server is not set up for this limit. The request is then
     /// answered with status 500, and the logged error names the remedy.

@@ -188,7 +188,7 @@ fn an_invalid_descriptor_is_named() {
 fn a_value_that_no_request_can_have_is_named() {
     const ADDRESS: &str = "an address or a network, such as 10.0.0.0/8";
     const METHOD: &str = "the name of a method in upper case, such as POST";
-    const PATH: &str = "a path that starts with '/', in printable ASCII and without a query";
+    const PATH: &str = "a path that starts with '/', in printable ASCII and without a query, and '*' only as '/*' at its end";
     for (key, value, expected) in [
         ("remote_address", "localhost", ADDRESS),
         ("remote_address", "10.0.0", ADDRESS),
@@ -198,6 +198,8 @@ fn a_value_that_no_request_can_have_is_named() {
         ("method", "Post", METHOD),
         ("method", "PO ST", METHOD),
         ("path", "login", PATH),
+        ("path", "/api*", PATH),
+        ("path", "/a/*/b", PATH),
         ("path", "/login?next=1", PATH),
         ("path", "/log in", PATH),
         ("path", "/訊息", PATH),
