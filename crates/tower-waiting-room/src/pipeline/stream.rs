@@ -65,6 +65,8 @@ pub(crate) struct EventStream {
     asked_at: Instant,
     /// The time from the last question to the next one, unless the stream is at the front.
     interval: Duration,
+    /// Whether the store did not answer the last question, so that the stream waits to ask again.
+    has_failed: bool,
     /// The time of the last event or comment.
     sent_at: Instant,
     /// The time at which the stream ends.
@@ -112,12 +114,13 @@ impl EventStream {
             timer: Box::pin(sleep_until(now)),
             asked_at: now,
             interval: Duration::ZERO,
+            has_failed: false,
             sent_at: now,
             ends_at: now + lifetime,
             turn_until: None,
             is_over: false,
         };
-        stream.told(Ok(Verdict::Wait { ticket, reason }), now);
+        stream.handle_verdict(Ok(Verdict::Wait { ticket, reason }), now);
         let [shortest, others] = Self::RECONNECT_MS;
         let retry = format!("retry: {}\n", shortest + draw % others).into_bytes();
         let first = stream.event.take().unwrap_or_default();
@@ -140,7 +143,7 @@ impl EventStream {
                 && let Poll::Ready(verdict) = asked.as_mut().poll(cx)
             {
                 self.asked = None;
-                self.told(verdict, now);
+                self.handle_verdict(verdict, now);
                 continue;
             }
             let Some(standing) = self.place.standing(now) else {
@@ -155,8 +158,13 @@ impl EventStream {
                 self.end(StreamEnd::Turn);
                 continue;
             }
-            let interval =
-                if standing.is_front { self.interval.min(Self::LOOK) } else { self.interval };
+            let interval = if self.has_failed {
+                Self::RETRY
+            } else if standing.is_front {
+                self.interval.min(Self::LOOK)
+            } else {
+                self.interval
+            };
             let next = self.asked_at + interval;
             if self.asked.is_none() && (standing.is_called || now >= next) {
                 self.ask(now);
@@ -190,13 +198,14 @@ impl EventStream {
             // The visitor's next request is let through, whatever the store says.
             let ticket = self.ticket;
             let reason = Reason::QueuedTurn;
-            return self.told(Ok(Verdict::Wait { ticket, reason }), now);
+            return self.handle_verdict(Ok(Verdict::Wait { ticket, reason }), now);
         }
         self.asked = Some(room.stay(self.ticket));
     }
 
     /// Takes the answer of the store, and prepares the event for it.
-    fn told(&mut self, mut verdict: Result<Verdict, StoreError>, now: Instant) {
+    fn handle_verdict(&mut self, mut verdict: Result<Verdict, StoreError>, now: Instant) {
+        self.has_failed = false;
         let room = &*Arc::clone(&self.room);
         if let Ok(verdict) = &mut verdict
             && !matches!(verdict, Verdict::Wait { ticket, .. } if !ticket.placed)
@@ -222,7 +231,7 @@ impl EventStream {
             {
                 self.turn(room, now);
             }
-            Err(_) => self.interval = Self::RETRY,
+            Err(_) => self.has_failed = true,
         }
     }
 

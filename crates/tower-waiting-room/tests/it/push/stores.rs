@@ -2,7 +2,7 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicBool, Ordering},
+    atomic::{AtomicBool, AtomicU32, Ordering},
 };
 
 use tower_waiting_room::{
@@ -19,11 +19,14 @@ use crate::support::on_store;
 struct Plain {
     store: MemoryStore,
     is_cut: Arc<AtomicBool>,
+    /// The number of calls while the store was cut off.
+    failed: Arc<AtomicU32>,
 }
 
 impl Plain {
     fn reached(&self) -> Result<&MemoryStore, StoreError> {
         if self.is_cut.load(Ordering::Relaxed) {
+            self.failed.fetch_add(1, Ordering::Relaxed);
             Err(StoreError::new(StoreErrorKind::Unavailable))
         } else {
             Ok(&self.store)
@@ -77,12 +80,16 @@ impl Store for Plain {
 }
 
 fn room(policy: StoreFailure) -> (Room, Arc<AtomicBool>) {
+    let (room, store) = room_and_store(policy);
+    (room, store.is_cut)
+}
+
+fn room_and_store(policy: StoreFailure) -> (Room, Plain) {
     let config = lasting().build().unwrap();
     let rules = config.room().unwrap().clone();
     let store = MemoryStore::with_clock(rules, PausedClock(Instant::now())).unwrap();
-    let is_cut = Arc::<AtomicBool>::default();
-    let store = Plain { store, is_cut: Arc::clone(&is_cut) };
-    (Room { layer: on_store(config, store, policy) }, is_cut)
+    let store = Plain { store, is_cut: Arc::default(), failed: Arc::default() };
+    (Room { layer: on_store(config, store.clone(), policy) }, store)
 }
 
 #[tokio::test(start_paused = true)]
@@ -117,6 +124,19 @@ async fn streams_outlast_an_outage_of_the_store() {
     guest.get("/end").await;
     assert!(stream.turn().await <= secs(6));
     assert!(visitor.is_inside().await);
+}
+
+/// A stream at the front looks twice a second otherwise.
+#[tokio::test(start_paused = true)]
+async fn a_stream_asks_a_store_that_fails_once_in_five_seconds() {
+    let (room, store) = room_and_store(StoreFailure::Wait);
+    room.guest().await;
+    let (_visitor, mut stream) = room.streaming().await;
+    sleep(secs(2)).await;
+    store.is_cut.store(true, Ordering::Relaxed);
+    assert!(stream.has_no_turn_for(secs(40)).await);
+    let failed = store.failed.load(Ordering::Relaxed);
+    assert!((7..=9).contains(&failed), "{failed} questions in 40 s");
 }
 
 #[tokio::test(start_paused = true)]
