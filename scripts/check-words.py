@@ -15,7 +15,7 @@ In the pages of docs, and in the comments of the published crates without their 
 In all Rust of the repository, tests included:
 
 - No name of a test has one of the words of `TRANSLATED`, such as "nobody" or "what".
-- No `let (a, b) = (x, y);`: two bindings are two lines. No parameter of a closure is called `it`. No `match` on a bool.
+- No `let (a, b) = (x, y);` and no `(a, b) = (x, y);`: two bindings are two lines. No parameter of a closure is called `it`. No `match` on a bool.
 
     scripts/check-words.py [--self-test]
 """
@@ -50,6 +50,7 @@ NO_CODE = re.compile(
     re.DOTALL,
 )
 DOC_CODE = re.compile(r"(?m)^\s*//[/!] (?:# )?(\s*let \(.*\) = \(.*\);)$")
+ASSIGN = re.compile(r"(?m)^ *\([\w.]+(?:, [\w.]+)+\) = \(.*\);$")
 LET = re.compile(r"(?m)^[ \t]*let \(")
 CLOSURE = re.compile(r"(?<![|\w)] )\|(?:[^|\n;{}]*[^|\w.])?it\b(?!::)[^|\n;{}]*\|(?!\|)")
 DOC_CLOSURE = re.compile(r"(?m)^\s*//[/!].*\|it\|")
@@ -210,6 +211,8 @@ def dialect(name, source):
     code = NO_CODE.sub(lambda found: re.sub(r"[^\n]", " ", found.group()), source)
     for position in [*lets, *binds_pairs(code)]:
         yield position, "two bindings are two lines, not a let of two tuples"
+    for found in ASSIGN.finditer(code):
+        yield found.start(), "two assignments are two lines, not an assignment of two tuples"
     for found in [*CLOSURE.finditer(code), *DOC_CLOSURE.finditer(source)]:
         yield found.start(), "the parameter of a closure is called `it`: name what it is"
     for found in MATCH.finditer(code):
@@ -263,6 +266,7 @@ def self_test():
         "    let (a, mut b) = (f(x, y), z);",
         "let (a, b): (u8, u8) = (\n    1,\n    2,\n);",
         "/// let (a, b) = (1, 2);",
+        "    (room.active, b) = (f(x), None);",
         "/// list.map(|it| it + 1)",
         "list.map(|it| it + 1)",
         "list.map(|(_, it)| it + 1)",

@@ -59,7 +59,7 @@ pub(crate) use self::{
     answer::{About, Unforwarded},
     headers::{CLOUDFLARE_COMMAND_HEADER, OUTCOME_HEADER},
     responder::Responder,
-    shapes::{Refusal, Shapes, Statuses},
+    shapes::{Shape, Shapes, Statuses},
 };
 pub use self::{
     answer::{Answer, JsonProfile, Outcome},

@@ -122,7 +122,9 @@ mod tests {
     #[test]
     fn the_fields_are_those_of_cloudflare() {
         let mut room = RoomSnapshot::empty(Timestamp::from_secs(0), &RoomRules::new("shop", 200));
-        (room.active, room.waiting, room.present) = (200, 121, 120);
+        room.active = 200;
+        room.waiting = 121;
+        room.present = 120;
         room.admissions_per_minute = 60.0;
         let expected = json!({
             "errors": [],
@@ -166,7 +168,8 @@ mod tests {
             (RoomMode::QueueAll, 0, "queueing"),
             (RoomMode::Suspended, 9, "suspended"),
         ] {
-            (room.mode, room.waiting) = (mode, waiting);
+            room.mode = mode;
+            room.waiting = waiting;
             assert_eq!(status(&room)["result"]["status"], expected, "{mode:?}, {waiting}");
         }
     }

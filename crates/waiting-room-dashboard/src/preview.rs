@@ -216,7 +216,9 @@ mod tests {
     fn room() -> RoomSnapshot {
         let rules = RoomRules::new("shop", 200).new_users_per_minute(100);
         let mut room = RoomSnapshot::empty(Timestamp::from_secs(0), &rules);
-        (room.active, room.waiting, room.present) = (200, 300, 280);
+        room.active = 200;
+        room.waiting = 300;
+        room.present = 280;
         room.admissions_per_minute = 40.0;
         room
     }
@@ -243,7 +245,8 @@ mod tests {
     fn the_line_drains_at_the_rate_of_the_limit_that_binds() {
         // Of 200 slots, 100 are free, because only 50 visitors may enter per minute.
         let mut room = room();
-        (room.active, room.new_users_per_minute) = (100, Some(50));
+        room.active = 100;
+        room.new_users_per_minute = Some(50);
         room.admissions_per_minute = 50.0;
         for (total_active_users, new_users_per_minute, time) in [
             // More slots are of no use, and half of them suffice.
@@ -270,7 +273,8 @@ mod tests {
     #[test]
     fn free_slots_are_taken_even_if_no_session_has_ended_for_minutes() {
         let mut room = room();
-        (room.active, room.admissions_per_minute) = (200, 0.0);
+        room.active = 200;
+        room.admissions_per_minute = 0.0;
         let words = |slots, per_minute| {
             let limits = (slots, per_minute);
             let (total_active_users, new_users_per_minute) = limits;
@@ -299,7 +303,8 @@ mod tests {
     #[test]
     fn queueing_all_states_when_the_line_is_full() {
         let mut room = room();
-        (room.line_capacity, room.first_touches_in_last_minute) = (1_300, 50);
+        room.line_capacity = 1_300;
+        room.first_touches_in_last_minute = 50;
         let words = preview(Change::Mode(RoomMode::QueueAll), &room);
         assert!(
             words.ends_with("as in the last minute, the line is full in about 20 min."),
@@ -340,7 +345,9 @@ mod tests {
     #[test]
     fn a_drain_after_the_room_was_held_admits_visitors_at_once() {
         let mut room = room();
-        (room.active, room.mode, room.admissions_per_minute) = (120, RoomMode::QueueAll, 0.0);
+        room.active = 120;
+        room.mode = RoomMode::QueueAll;
+        room.admissions_per_minute = 0.0;
         let words = preview(Change::Mode(RoomMode::Drain), &room);
         let end = "Up to 80 visitors are admitted within the next minute.";
         assert!(words.ends_with(end), "{words}");

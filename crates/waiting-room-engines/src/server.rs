@@ -274,7 +274,8 @@ mod tests {
         let _taker = TcpListener::bind(("127.0.0.1", port + CLUSTER_PORTS)).unwrap();
         let mut server = EngineServer::start(Engine::Valkey, Persistence::Never).unwrap();
         server.kill();
-        (server.port, server.options) = (port, vec!["--cluster-enabled".into(), "yes".into()]);
+        server.port = port;
+        server.options = vec!["--cluster-enabled".into(), "yes".into()];
         assert!(is_taken(&server.start_again().unwrap_err()));
     }
 }

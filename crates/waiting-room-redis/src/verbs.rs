@@ -245,7 +245,8 @@ fn waits(
         (false, false) => WaitEstimate::behind(ahead, head.per_second, head.dispersion),
     };
     if is_drawn || will_be_drawn {
-        (ticket.shown_position, ticket.is_approximate) = (None, false);
+        ticket.shown_position = None;
+        ticket.is_approximate = false;
     } else {
         ticket.show(ahead.saturating_add(1), false);
     }
@@ -264,7 +265,8 @@ fn take_entrant(ticket: &mut Ticket, said: &mut ReplyFields) -> Result<bool, Sto
     let entrants = u32::try_from(said.signed()?).ok();
     if number > 0 {
         let mut entrant = Entrant::new(number, tag);
-        (entrant.place, entrant.entrants) = (Some(place).filter(|place| *place > 0), entrants);
+        entrant.place = Some(place).filter(|place| *place > 0);
+        entrant.entrants = entrants;
         ticket.entrant = Some(entrant);
     }
     Ok(said.signed()? == 1)

@@ -16,7 +16,8 @@ use image::{
 pub(crate) fn convert(source: &[u8]) -> ImageResult<Vec<u8>> {
     let mut reader = ImageReader::with_format(Cursor::new(source), ImageFormat::Jpeg);
     let mut limits = Limits::default();
-    (limits.max_image_width, limits.max_image_height) = (Some(MAX_EDGE), Some(MAX_EDGE));
+    limits.max_image_width = Some(MAX_EDGE);
+    limits.max_image_height = Some(MAX_EDGE);
     reader.limits(limits);
     let picture = reader.decode()?;
     let width = picture.width() / 2;

@@ -25,7 +25,7 @@ use crate::{
     rate::{RateConfig, RateLimit, RateStoreFailure, Shared},
     rate_headers::RateHeaders,
     request::{Bypass, ClientIp, RequestHead},
-    respond::{Answer, JsonProfile, Page, Refusal, Shapes, Statuses},
+    respond::{Answer, JsonProfile, Page, Shape, Shapes, Statuses},
 };
 
 impl WaitingRoomConfig {
@@ -218,7 +218,7 @@ impl WaitingRoomConfigBuilder {
         F: Fn(&Answer, &RequestHead<'_>) -> Option<Response<B>> + Send + Sync + 'static,
         B: Into<Bytes>,
     {
-        self.config.shapes.refusal = Some(Refusal::new(shape));
+        self.config.shapes.refusal = Some(Shape::new(shape));
         self
     }
 
@@ -253,7 +253,7 @@ impl WaitingRoomConfigBuilder {
         F: Fn(&Answer, &RequestHead<'_>) -> Option<Response<B>> + Send + Sync + 'static,
         B: Into<Bytes>,
     {
-        self.config.shapes.waiting = Some(Refusal::new(shape));
+        self.config.shapes.waiting = Some(Shape::new(shape));
         self
     }
 

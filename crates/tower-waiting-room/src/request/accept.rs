@@ -147,7 +147,8 @@ impl Ranges {
             let weight = rank >> WEIGHT;
             let order = [weight, specificity, rank];
             if weight > 0 && order > highest && (form != Offer::Html || offers_html) {
-                (best, highest) = (Some(form), order);
+                best = Some(form);
+                highest = order;
             }
         }
         best

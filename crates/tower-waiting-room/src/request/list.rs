@@ -141,7 +141,8 @@ fn thousandths(text: &[u8]) -> (Option<u16>, &[u8]) {
         rest = digits;
         while let [digit @ b'0'..=b'9', after @ ..] = rest {
             value += u16::from(digit - b'0') * unit;
-            (rest, unit) = (after, unit / 10);
+            rest = after;
+            unit /= 10;
         }
     }
     rest = rest.trim_ascii_start();

@@ -68,7 +68,8 @@ impl Languages {
         }
         let mut is_new = true;
         for offer in languages.offers.iter_mut().filter(|offer| replaced(offer.language)) {
-            (offer.language, is_new) = (language, false);
+            offer.language = language;
+            is_new = false;
         }
         if is_new {
             let new = AvailableLanguage::new(language.tag(), language);
@@ -135,7 +136,8 @@ impl Languages {
             } else if weight > best
                 && let Some(offers) = self.offers_of(name)
             {
-                (preferred, best) = (Some((offers, name)), weight);
+                preferred = Some((offers, name));
+                best = weight;
             }
             // No other range can have a higher weight.
             if best == MAX_WEIGHT {

@@ -26,7 +26,7 @@ use http::{
 use waiting_room_core::Quota;
 
 use super::{
-    About, Answer, JsonProfile, Outcome, Page, Refusal, Shapes, Statuses, Unforwarded,
+    About, Answer, JsonProfile, Outcome, Page, Shape, Shapes, Statuses, Unforwarded,
     form::{finished, respond},
     headers::{VARIES_BY, of_type},
     json,
@@ -205,14 +205,14 @@ impl Responder {
     #[inline(never)]
     fn shaped(
         &self,
-        shape: &Refusal,
+        shape: &Shape,
         facts: &Unforwarded<'_>,
         client: &Client,
     ) -> Option<Response<Bytes>> {
         let language = self.page.languages().of(facts.request.headers());
         let answer = self.answer(facts, client, language);
         let response = shape.response(&answer, &facts.request)?;
-        // The closure may choose any error status, and `Refusal` replaces every other status.
+        // The closure may choose any error status, and `Shape` replaces every other status.
         let status = response.status();
         Some(self.told(finished(response, &answer, status, client.is_head), facts))
     }

@@ -94,7 +94,8 @@ pub(super) fn paused() -> Answer {
 /// The answer to a visitor that has number 42 in the draw of an event that starts in ten minutes.
 pub(super) fn prequeue() -> Answer {
     let mut ticket = ticket();
-    (ticket.shown_position, ticket.wait) = (None, None);
+    ticket.shown_position = None;
+    ticket.wait = None;
     let event = EventFacts {
         name: "doors".into(),
         is_prequeue: true,

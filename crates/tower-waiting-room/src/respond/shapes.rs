@@ -28,14 +28,14 @@ use crate::request::{ClientKind, RequestHead};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Shapes {
     /// Renders refusals.
-    pub(crate) refusal: Option<Refusal>,
+    pub(crate) refusal: Option<Shape>,
     /// Renders the answers to waiting programs.
-    pub(crate) waiting: Option<Refusal>,
+    pub(crate) waiting: Option<Shape>,
 }
 
 impl Shapes {
     /// Returns the closure for answers with this outcome, if there is one.
-    pub(super) fn of(&self, outcome: Outcome) -> Option<&Refusal> {
+    pub(super) fn of(&self, outcome: Outcome) -> Option<&Shape> {
         match outcome {
             Outcome::Admit => None,
             Outcome::Refuse => self.refusal.as_ref(),
@@ -46,12 +46,12 @@ impl Shapes {
 
 /// A closure that the application supplies to render answers.
 #[derive(Clone)]
-pub(crate) struct Refusal(Arc<Closure>);
+pub(crate) struct Shape(Arc<Closure>);
 
 /// A function that renders an answer, or returns `None` to leave the answer to the layer.
 type Closure = dyn Fn(&Answer, &RequestHead<'_>) -> Option<Response<Bytes>> + Send + Sync;
 
-impl Refusal {
+impl Shape {
     /// Wraps a closure that returns a body of any type.
     pub(crate) fn new<F, B>(shape: F) -> Self
     where
@@ -106,7 +106,7 @@ fn in_trailers(answer: &Answer, mut shaped: Response<Bytes>) -> Response<Bytes> 
 }
 
 /// Formats a closure as a fixed string, because closures have no useful debug output.
-impl fmt::Debug for Refusal {
+impl fmt::Debug for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("closure")
     }

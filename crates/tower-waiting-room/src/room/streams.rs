@@ -301,7 +301,8 @@ impl Open {
         dues.remove(&(entry.due, number));
         let dues = if is_late { &mut self.late } else { &mut self.by_due };
         dues.insert((due, number));
-        (entry.due, entry.is_late) = (due, is_late);
+        entry.due = due;
+        entry.is_late = is_late;
         let order = entry.rank.order;
         let has_turn = entry.has_turn;
         self.rank(number, order, has_turn);

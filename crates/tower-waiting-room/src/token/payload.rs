@@ -244,14 +244,17 @@ impl Reader<'_> {
     fn take_pass(&mut self) -> Result<Pass, OpenError> {
         let id = self.take_id()?;
         let bucket = self.take_u32()?;
-        let [accepted_at, last_check_in, expires_at] =
-            [self.take_time()?, self.take_time()?, self.take_time()?];
+        let accepted_at = self.take_time()?;
+        let last_check_in = self.take_time()?;
+        let expires_at = self.take_time()?;
         Ok(Pass::new(id, bucket, accepted_at, last_check_in, expires_at))
     }
 
     fn take_home(&mut self) -> Result<PassHome, OpenError> {
-        let [site, term, count, zeros] =
-            [self.take_u32()?, self.take_u32()?, self.take_u32()?, self.take_u32()?];
+        let site = self.take_u32()?;
+        let term = self.take_u32()?;
+        let count = self.take_u32()?;
+        let zeros = self.take_u32()?;
         match (u16::try_from(site), zeros) {
             (Ok(site), 0) => Ok(PassHome::new(site, term, count)),
             _ => Err(OpenError::Malformed),
@@ -259,8 +262,10 @@ impl Reader<'_> {
     }
 
     fn take_entrant(&mut self) -> Result<Entrant, OpenError> {
-        let [draw, number, place, entrants] =
-            [self.take_u32()?, self.take_u32()?, self.take_u32()?, self.take_u32()?];
+        let draw = self.take_u32()?;
+        let number = self.take_u32()?;
+        let place = self.take_u32()?;
+        let entrants = self.take_u32()?;
         let mut entrant = Entrant::new(number, draw);
         entrant.place = (place != NO_PLACE).then_some(place);
         entrant.entrants = (entrants != NOT_DRAWN).then_some(entrants);
@@ -429,7 +434,8 @@ mod tests {
         let before = encode_entrant(&ticket, entrant);
         assert_eq!(before[..4], 2u32.to_le_bytes());
         assert_eq!((&before[4..64], &before[64..]), (&without[4..], &*words([5, 6, 0, u32::MAX])));
-        (entrant.place, entrant.entrants) = (Some(7), Some(8));
+        entrant.place = Some(7);
+        entrant.entrants = Some(8);
         assert_eq!(encode_entrant(&ticket, entrant)[64..], words([5, 6, 7, 8]));
     }
 

@@ -52,7 +52,8 @@ pub(super) fn maximal_ticket() -> Ticket {
     ticket.promised_wait = Some(Ticket::MAX_PROMISED_WAIT);
     ticket.head_start = HeadStart::MAX;
     let mut entrant = Entrant::new(u32::MAX, u32::MAX);
-    (entrant.place, entrant.entrants) = (Some(u32::MAX), Some(u32::MAX - 1));
+    entrant.place = Some(u32::MAX);
+    entrant.entrants = Some(u32::MAX - 1);
     ticket.entrant = Some(entrant);
     ticket
 }
@@ -77,7 +78,8 @@ pub(super) fn arbitrary_ticket() -> impl Strategy<Value = Ticket> {
         (any::<[u32; 2]>(), prop::option::of(1..=u32::MAX), prop::option::of(0..u32::MAX));
     let entrant = prop::option::of(entrant.prop_map(|([number, draw], place, entrants)| {
         let mut entrant = Entrant::new(number, draw);
-        (entrant.place, entrant.entrants) = (place, entrants);
+        entrant.place = place;
+        entrant.entrants = entrants;
         entrant
     }));
     let head_start = (0..1u16 << HeadStart::BITS).prop_map(HeadStart::from_bits);

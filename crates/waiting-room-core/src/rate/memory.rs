@@ -247,11 +247,15 @@ impl<M: Bucket + 'static> Memory for AtomicMemory<M> {
             // A request without a cost is not held.
             let is_held = is_allowed && cost > 0;
             let delay = if is_held { meter.delay_nanos(empty_at, now) } else { 0 };
-            let capacity = gcra.limit();
-            let interval = gcra.interval();
-            let is_spent = false;
-            let at = now;
-            let bucket = BucketDecision { is_spent, capacity, interval, empty_at, cost, at, delay };
+            let bucket = BucketDecision {
+                is_spent: false,
+                capacity: gcra.limit(),
+                interval: gcra.interval(),
+                empty_at,
+                cost,
+                at: now,
+                delay,
+            };
             LazyDecision::of_bucket(is_allowed, bucket)
         })
     }

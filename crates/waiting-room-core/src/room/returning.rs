@@ -69,7 +69,8 @@ impl Ticket {
         let arrived = Timestamp::from_secs(u64::from(pass.bucket) * 60);
         let mut ticket = Self::new(pass.id, now, now, now + Duration::from_nanos(1));
         ticket.head_start = HeadStart::new(now.since(arrived) + Self::MOVING_LEAD);
-        (ticket.placed, ticket.resumes) = (true, true);
+        ticket.placed = true;
+        ticket.resumes = true;
         ticket
     }
 

@@ -277,8 +277,7 @@ impl Room {
         self.line.present()
     }
 
-    /// Returns the rules in force as of the last operation. An event may override the room's
-    /// own rules.
+    /// Returns the rules in force as of the last operation. An event may override some of them.
     #[must_use]
     pub const fn rules(&self) -> &RoomRules {
         &self.rules
@@ -398,7 +397,8 @@ impl Room {
         let interval = purpose.interval(self.interval(ticket.id, ahead, &reason, now), ahead);
         ticket.next_check_in = now + interval;
         if self.rules.queueing_method == QueueingMethod::Random || self.course.will_be_drawn() {
-            (ticket.shown_position, ticket.is_approximate) = (None, false);
+            ticket.shown_position = None;
+            ticket.is_approximate = false;
         } else {
             ticket.show(ahead.saturating_add(1), false);
         }

@@ -50,7 +50,8 @@ impl Bound {
 
     /// Changes the limits, of which the scarcer one counts.
     pub(super) fn limit(&mut self, slots: u32, minute: Option<u32>) {
-        (self.slots, self.minute) = (slots.into(), minute.map(i64::from));
+        self.slots = slots.into();
+        self.minute = minute.map(i64::from);
         self.change(0, 0);
     }
 

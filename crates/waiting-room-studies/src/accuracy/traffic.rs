@@ -112,7 +112,8 @@ fn on_off(rate: f64, minutes: f64, rng: &mut Pcg64Mcg) -> Vec<f64> {
         if is_on {
             poisson(&mut times, rate / DUTY, now..until, rng);
         }
-        (now, is_on) = (until, !is_on);
+        now = until;
+        is_on = !is_on;
     }
     times
 }

@@ -72,7 +72,9 @@ impl Flight {
     /// whether the visitor had no token, and `is_whole` whether the answer promises a whole session to a
     /// visitor with a pass.
     pub(super) const fn made(&mut self, is_new: bool, calls: Calls, is_whole: bool) {
-        (self.is_new, self.calls, self.is_whole) = (is_new, calls, is_whole);
+        self.is_new = is_new;
+        self.calls = calls;
+        self.is_whole = is_whole;
     }
 
     /// Records what the answer is based on. Without a decision, the answer proves nothing about the

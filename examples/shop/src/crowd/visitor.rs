@@ -289,7 +289,8 @@ impl Visitor {
             }
             Answer::Refused { retry_after, gave_token } => {
                 flight.answered(Seen::Refused);
-                (self.has_pass, self.has_ticket) = (false, self.has_ticket || gave_token);
+                self.has_pass = false;
+                self.has_ticket = self.has_ticket || gave_token;
                 if self.fate != Fate::Admitted {
                     self.fate = Fate::Refused;
                 }
@@ -303,7 +304,8 @@ impl Visitor {
                 let seen = Seen::Waiting { interval, waiting_since, position, returned_ticket };
                 flight.is_based_on(basis);
                 flight.answered(seen);
-                (self.has_pass, self.has_ticket) = (false, self.has_ticket || gave_token);
+                self.has_pass = false;
+                self.has_ticket = self.has_ticket || gave_token;
                 self.is_shown(position);
                 self.waits += 1;
                 if self.fate != Fate::Admitted {
@@ -331,7 +333,8 @@ impl Visitor {
     }
 
     fn is_let_in(&mut self) {
-        (self.has_pass, self.has_ticket) = (self.plan.memory == Memory::Keeps, false);
+        self.has_pass = self.plan.memory == Memory::Keeps;
+        self.has_ticket = false;
         if self.fate != Fate::Admitted {
             self.fate = Fate::Admitted;
             self.witness.waited(self.came.elapsed());

@@ -145,7 +145,8 @@ fn expected(accept_language: &str) -> &'static str {
         if range.trim() == "*" {
             rest = rest.max(weight);
         } else if let Some(language) = language.filter(|_| weight > best) {
-            (preferred, best) = (language, weight);
+            preferred = language;
+            best = weight;
         }
     }
     if rest > best { "en" } else { preferred }

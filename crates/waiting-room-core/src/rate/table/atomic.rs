@@ -392,7 +392,8 @@ impl Group {
                 let number = place.word.load(Ordering::Relaxed);
                 let rank = if holder == EMPTY { 0 } else { number.max(1) };
                 if rank < least {
-                    (least, seat) = (rank, (group, index));
+                    least = rank;
+                    seat = (group, index);
                 }
             }
         }

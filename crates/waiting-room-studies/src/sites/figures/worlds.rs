@@ -88,8 +88,10 @@ pub(super) fn spike_before_a_turn(per_minute: f64) -> Scenario {
     let [_, quiet, begin, end] = &mut world.traffic.points[..] else {
         unreachable!("the spike has four points");
     };
-    (quiet.0, begin.0) = (quiet.0 - 5.0, begin.0 - 5.0);
-    (begin.1, end.1) = (per_minute, per_minute);
+    quiet.0 -= 5.0;
+    begin.0 -= 5.0;
+    begin.1 = per_minute;
+    end.1 = per_minute;
     world
 }
 

@@ -18,7 +18,8 @@ impl Model {
     pub(super) fn newcomer(&mut self, id: VisitorId, now: Timestamp, told: StoreChoice) -> Verdict {
         let mut ticket = Ticket::new(id, now, now, now + told.interval);
         let present = u32::try_from(self.present(now).count()).unwrap_or(u32::MAX);
-        (ticket.shown_position, ticket.is_approximate) = (Some(present + 1), true);
+        ticket.shown_position = Some(present + 1);
+        ticket.is_approximate = true;
         if self.settings.mode == RoomMode::Drain {
             let retry_after = Some(self.settings.refresh_interval);
             return Verdict::Refuse { ticket: None, reason: Reason::RefusedDraining, retry_after };

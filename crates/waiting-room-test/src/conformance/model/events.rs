@@ -37,7 +37,8 @@ impl Model {
                     for place in &mut self.places {
                         let number = place.number.filter(|(tag, _)| *tag == draw.tag());
                         if let Some(drawn) = number.and_then(|(_, drawn)| draw.place_of(drawn)) {
-                            (place.order, place.is_moved) = (drawn.into(), true);
+                            place.order = drawn.into();
+                            place.is_moved = true;
                         }
                     }
                     draw.settle_at(now);

@@ -11,7 +11,8 @@ fn at(secs: u64) -> Timestamp {
 /// A gate with this limit, this many running requests, and this many in the queue.
 fn gate(limit: u32, in_flight: u32, queued: u32) -> GateSnapshot {
     let mut gate = Gate::new(GateRules::new(limit), 1).unwrap().snapshot(at(0));
-    (gate.in_flight, gate.queued) = (in_flight, queued);
+    gate.in_flight = in_flight;
+    gate.queued = queued;
     gate
 }
 

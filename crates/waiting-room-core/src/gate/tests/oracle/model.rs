@@ -98,7 +98,8 @@ impl Model {
             Verdict::Refused(RefusedBecause::Shed)
         } else if !is_full {
             if self.line.is_empty() {
-                (self.last_empty, self.waited_until) = (self.now, self.now);
+                self.last_empty = self.now;
+                self.waited_until = self.now;
             }
             self.join(newcomer)
         } else if let Some(evicted) = self.evicted_for(&newcomer) {
@@ -258,7 +259,8 @@ impl Model {
         if let Some(clients) = arrival.deadline {
             let clients = clients.before(self.typical_hold());
             if clients <= deadline {
-                (deadline, on_deadline) = (clients, RefusedBecause::TimedOut);
+                deadline = clients;
+                on_deadline = RefusedBecause::TimedOut;
             }
         }
         let class = if let Discipline::Priority { reserved, .. } = &self.rules.discipline {
@@ -324,7 +326,8 @@ impl Model {
             served += if *is_served { 1.0 } else { 0.0 };
             seconds += waited.as_secs_f64();
             let kept = f64::max(16.0 / served, 10.0 / seconds).min(1.0);
-            (served, seconds) = (served * kept, seconds * kept);
+            served *= kept;
+            seconds *= kept;
         }
         (!self.line.is_empty() && served >= 8.0 && seconds > 0.0).then(|| served / seconds)
     }
