@@ -23,17 +23,11 @@ import pathlib
 import re
 import sys
 
+from published import PUBLISHED
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-CRATES = [
-    "tower-waiting-room",
-    "waiting-room-cloudflare",
-    "waiting-room-core",
-    "waiting-room-dashboard",
-    "waiting-room-redis",
-    "waiting-room-test",
-]
-# The crates whose comments are checked for vague subjects.
-PUBLISHED = [*CRATES, "waiting-room-ledger"]
+# The crates whose types have one name each.
+CRATES = [crate for crate in PUBLISHED if crate != "waiting-room-ledger"]
 
 VAGUE = re.compile(r"\b(nobody|anybody|whoever)\b", re.IGNORECASE)
 QUESTION = re.compile(r"^(?:\*\*|#+ )(?:Who|Whose|What|Which|Where|When|Why|How)\b")

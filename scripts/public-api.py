@@ -14,15 +14,9 @@ import pathlib
 import re
 import sys
 
-CRATES = [
-    "tower_waiting_room",
-    "waiting_room_cloudflare",
-    "waiting_room_core",
-    "waiting_room_dashboard",
-    "waiting_room_ledger",
-    "waiting_room_redis",
-    "waiting_room_test",
-]
+from published import PUBLISHED
+
+CRATES = [crate.replace("-", "_") for crate in PUBLISHED]
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 API = ROOT / "docs" / "api.txt"
 DOC = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "doc"

@@ -12,15 +12,9 @@ import random
 import re
 import secrets
 
+from published import PUBLISHED
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-CRATES = [
-    "tower-waiting-room",
-    "waiting-room-cloudflare",
-    "waiting-room-core",
-    "waiting-room-dashboard",
-    "waiting-room-redis",
-    "waiting-room-test",
-]
 SHORTEST = 4  # words
 
 
@@ -52,7 +46,7 @@ def paragraphs(lines):
 
 def of_code():
     """Sentences of comments and messages, with their files."""
-    for crate in CRATES:
+    for crate in PUBLISHED:
         folder = ROOT / "crates" / crate / "src"
         for path in sorted(folder.rglob("*")):
             if path.suffix not in {".rs", ".lua"} or "tests" in str(path.relative_to(folder)):

@@ -24,9 +24,9 @@
 //! first ticket, so a client that does not return the ticket leaves no trace.
 //! [`check_in`](Room::check_in) creates the place, and orders it by the time of the *first* touch.
 //! A newcomer is asked to come back after a second or two, and a first ticket keeps its order of
-//! arrival only for a [limited time](crate::room::Timing::first_ticket_lifetime). Without that time limit, a
-//! client could collect claims to places at the front of the line, one with each request, and use
-//! them at any later time.
+//! arrival only for a [limited time](crate::room::Timing::first_ticket_lifetime). Without that time
+//! limit, a client could collect claims to places at the front of the line, one with each request,
+//! and use them at any later time.
 //!
 //! A client that does return its tickets gets a place for every two requests. The number of places
 //! per network is therefore [bounded](RoomRules::places_per_network()). Beyond that bound, the second
@@ -46,7 +46,7 @@ use crate::{
     ConfigError, Pass, Reason, RoomRules, Ticket, Timestamp, Verdict, VisitorId,
     rate::EventLog,
     room::{
-        HeadStart, QueueingMethod, Renewal, RoomMode, RoomSnapshot, SessionRenewal, WaitEstimate,
+        HeadStart, QueueingMethod, Renewal, RoomMode, RoomSnapshot, WaitEstimate,
         course::Course,
         estimate::Estimate,
         line::{Draw, Line, PlaceOrder},
@@ -216,7 +216,7 @@ impl Room {
             None if !self.can_take_up(pass, now) => return Renewal::End,
             None => *pass,
         };
-        let renewed = self.prolonged(&known, now);
+        let renewed = self.rules.timing().prolonged(&known, now);
         // A visitor holds a slot or a place, never both. After a restart, an old ticket may have
         // created a place before the pass was presented.
         self.line.remove(pass.id);
@@ -292,7 +292,7 @@ impl Room {
     /// Renews the session of a visitor that is already active, and returns the verdict. Returns
     /// `None` if the visitor is not active.
     fn active(&mut self, id: VisitorId, now: Timestamp) -> Option<Verdict> {
-        let pass = self.prolonged(&self.sessions.pass(id)?, now);
+        let pass = self.rules.timing().prolonged(&self.sessions.pass(id)?, now);
         self.sessions.hold(pass);
         Some(Verdict::Admit { pass, reason: Reason::AdmittedActive })
     }
@@ -410,17 +410,6 @@ impl Room {
         self.line.stand(ticket.id, draw, arrival, present_until, kept_until);
         self.invariants();
         Verdict::Wait { ticket, reason: over_share.unwrap_or(reason) }
-    }
-
-    /// Returns the pass of the same session, renewed at `now`. A renewal never shortens a pass.
-    fn prolonged(&self, pass: &Pass, now: Timestamp) -> Pass {
-        let expires_at = match self.rules.session_renewal {
-            SessionRenewal::Fixed => pass.expires_at,
-            SessionRenewal::Sliding => {
-                pass.expires_at.max(now + self.rules.timing().pass_lifetime())
-            }
-        };
-        Pass { last_check_in: now, expires_at, ..*pass }
     }
 
     /// Returns the expected wait behind `ahead` visitors, or `None` if no visitor is being

@@ -247,6 +247,15 @@ impl Timing<'_> {
         now.since(pass.last_check_in) >= self.renew_after().min(own_part)
     }
 
+    /// Returns the pass of the same session, renewed at `now`. A renewal never shortens a pass.
+    pub(super) fn prolonged(self, pass: &Pass, now: Timestamp) -> Pass {
+        let expires_at = match self.rules.session_renewal {
+            SessionRenewal::Fixed => pass.expires_at,
+            SessionRenewal::Sliding => pass.expires_at.max(now + self.pass_lifetime()),
+        };
+        Pass { last_check_in: now, expires_at, ..*pass }
+    }
+
     /// Returns whether a sliding session may lapse before a renewal that is sent at `now` reaches
     /// the store, which takes up to `under_way`.
     ///

@@ -3,7 +3,7 @@
 use std::{fs, time::Duration};
 
 use http::StatusCode;
-use tower_waiting_room::{Concurrency, Key, Quota, RateLimit};
+use tower_waiting_room::Concurrency;
 
 use super::{House, config, live};
 
@@ -21,12 +21,17 @@ async fn one_open_page_on_a_busy_room_takes_at_most_a_hundredth_of_a_core() {
         .new_users_per_minute(None)
         .session_duration(Duration::from_secs(3_600));
     let config = gates.fold(config, |config, gate| config.concurrency(gate));
-    let limits = (0..64).map(|number| {
-        let name = format!("limit-{number}");
-        let limit = RateLimit::new(name.clone(), Quota::per_day(1), Key::global());
-        limit.path(format!("/{name}"))
-    });
-    let config = limits.fold(config, |config, limit| config.rate_limit(limit));
+    // Code may set up to 64 limits, and a file more.
+    let mut rules = "domain: shop\ndescriptors:\n".to_owned();
+    for limit in 0..256 {
+        rules += &format!(
+            "- {{ key: path, value: /limit-{limit}, rate_limit: {{ unit: day, requests_per_unit: 1 }} }}\n"
+        );
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("limits.yaml");
+    fs::write(&path, rules).unwrap();
+    let config = config.rate_limits_file(path);
     let house = House::new(config);
     let room = house.layer.handle().room().unwrap();
     room.queue_all().await.unwrap();
@@ -39,12 +44,12 @@ async fn one_open_page_on_a_busy_room_takes_at_most_a_hundredth_of_a_core() {
     let mut spent = 0;
     let mut largest = 0;
     // In the first second, as many visitors are admitted as a layer remembers, and in each of the
-    // others, which are measured, 270 visitors. The reasons are those of 64 limits.
+    // others, which are measured, 270 visitors. The reasons are those of 256 limits.
     for (second, visitors) in [WAITS].into_iter().chain([270; MEASURED]).enumerate() {
         for ticket in tickets.drain(..visitors) {
             assert_eq!(house.visit(Some(&ticket)).await.0, StatusCode::OK);
         }
-        for limit in 0..64 {
+        for limit in 0..256 {
             house.visit_at(&format!("/limit-{limit}"), None).await;
         }
         let mut body = live::stream(&house).await;
