@@ -2,8 +2,7 @@
 //! promises together.
 
 use super::*;
-use crate::room::CookieTest;
-use crate::room::Recovery;
+use crate::room::{CookieTest, Recovery, SessionRenewal};
 
 mod bounded_steps;
 mod first_touch;
