@@ -126,7 +126,7 @@ step "a short simulation of the gate, with a fresh seed"
 run waiting-room-studies gate --quick
 
 step "four nodes under faults, with fresh seeds"
-# Here the limit on new visitors decides when visitors are admitted; scripts/faults.sh admits them
+# Here the limit on new visitors decides when visitors are admitted; lab/scripts/faults.sh admits them
 # faster.
 for trouble in "redis none store-lost" "valkey failover"; do
     read -r engine faults <<<"$trouble"

@@ -32,7 +32,7 @@ ROWS = [44, 12, 34]
 def functions():
     """The names of all functions, each with the files that define it."""
     found = {}
-    for folder in ("crates", "tests", "examples"):
+    for folder in ("crates", "tests", "examples", "lab"):
         for path in sorted((ROOT / folder).rglob("*.rs")):
             for name in FUNCTION.findall(path.read_text(encoding="utf-8")):
                 found.setdefault(name, []).append(str(path.relative_to(ROOT)))

@@ -697,7 +697,7 @@ def findings(files: dict[str, str], crates: list[Crate]) -> dict[str, list[str]]
 def load(root: Path) -> dict[str, str]:
     """Loads the Rust files and manifests of all crates, by their paths below the root."""
     files = {}
-    for part in ("crates", "examples", "tests"):
+    for part in ("crates", "examples", "tests", "lab"):
         for path in sorted((root / part).rglob("*")):
             inside = path.relative_to(root)
             if path.suffix == ".rs" or path.name == "Cargo.toml":

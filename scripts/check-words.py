@@ -215,7 +215,7 @@ def dialect(name, source):
 
 def dialect_in_tree():
     """The findings of `dialect` in all Rust of the repository."""
-    for folder in ("crates", "examples", "tests"):
+    for folder in ("crates", "examples", "tests", "lab"):
         for path in sorted((ROOT / folder).rglob("*.rs")):
             if "target" not in path.relative_to(ROOT).parts:
                 source = path.read_text()

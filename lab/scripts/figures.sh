@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# The long campaign: all figures in full. Takes about an hour on two cores; not part of ./test.sh.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+day=examples/shop/data/worldcup98-1998-06-30.csv
+
+echo "== a whole day at full rate in virtual time, ten seeds, two settings of the limits"
+cargo lab waiting-room-studies -- --trace "$day" --visits 10000000 --seeds 10
+cargo lab waiting-room-studies -- --trace "$day" --visits 10000000 --seeds 10 --peak-factor 3
+
+echo "== the same day with a scheduled event and a draw in its middle, ten seeds"
+cargo lab waiting-room-studies -- --trace "$day" --visits 10000000 --seeds 10 --event
+
+echo "== how often rate-limit algorithms are wrong"
+cargo lab waiting-room-studies -- accuracy --trace "$day" --seed 17 --out docs/figures
+
+echo "== the gate under too many requests"
+cargo lab waiting-room-studies -- gate \
+    --seed 17 --seed 18 --seed 19 --seed 20 --seed 21 --out docs/figures
+
+echo "== its steepest hour over loopback"
+cargo run --release -p shop -- --replay "$day"
+
+echo "== a sale with a prequeue and a draw over loopback"
+cargo run --release -p shop -- --event --crowd 2000
+
+echo "== the CPU of a converter, without a gate and with one"
+cargo run --release -p converter -- --adaptive --out docs/figures
+
+echo "== the cost, compared with the peers"
+cargo lab waiting-room-bench -- all --full
