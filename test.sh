@@ -89,9 +89,13 @@ if step format "as rustfmt writes it"; then
     cargo fmt "${lab[@]}" --all --check
 fi
 
-if step structure "no circles, no upward arrows, no long functions"; then
+if step structure "no circles, no upward arrows, no long functions, no growth"; then
     scripts/check-structure.py --self-test
     scripts/check-structure.py
+    if grep -rn --include=Cargo.toml '/lab/' crates examples tests; then
+        fail "the product depends on the lab"
+    fi
+    scripts/lines.sh
 fi
 
 if step promises "the tests that docs/promises.md and docs/compared.md name exist"; then
