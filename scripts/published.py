@@ -5,3 +5,6 @@ import tomllib
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MANIFESTS = sorted((ROOT / "crates").glob("*/Cargo.toml"))
 PUBLISHED = [file.parent.name for file in MANIFESTS if tomllib.loads(file.read_text())["package"].get("publish", True)]
+
+if __name__ == "__main__":
+    print(*PUBLISHED)
