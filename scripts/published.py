@@ -1,4 +1,5 @@
-"""The crates of this repository that are published, for the scripts beside this file."""
+#!/usr/bin/env python3
+"""The crates of this repository that are published, for the scripts beside this file. Prints them."""
 import pathlib
 import tomllib
 
