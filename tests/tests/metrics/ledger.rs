@@ -84,7 +84,7 @@ impl Process {
     }
 
     fn pass(&self, minute: Duration) {
-        self.runtime.block_on(tokio::time::sleep(minute));
+        self.runtime.block_on(async { tokio::time::sleep(minute).await });
     }
 }
 
