@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Compares both lock files with the advisories of RustSec, whose database it downloads, and fails if it cannot.
-# The other checks of cargo-deny need no network, and are part of ./test.sh --all.
+# The other checks of cargo-deny need no database: scripts/dependencies.sh.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
