@@ -8,6 +8,7 @@
 
 mod alerts;
 mod everything;
+mod ledger;
 mod scene;
 mod stores;
 mod table;
