@@ -25,9 +25,11 @@ fn ledger() -> GlobalLedger {
     let now = Timestamp::from_secs(1);
     let numbers = (1..=SITES).map(SiteId::new);
     let limit = SLOTS * u32::from(SITES);
-    let mut global = GlobalLedger::new(limit, numbers.clone(), Term::new(1), RULES).unwrap();
+    let mut global = GlobalLedger::new(limit, numbers.clone(), Term::new(1), RULES)
+        .expect("the rules are valid");
     for number in numbers {
-        let mut site = SiteLedger::new(number, Incarnation::new(1), RULES, now).unwrap();
+        let mut site =
+            SiteLedger::new(number, Incarnation::new(1), RULES, now).expect("the rules are valid");
         let joins = site.tick(now);
         talk((number, &mut site), &mut global, joins, now);
         for visitor in 0..u128::from(2 * SLOTS) {
