@@ -106,7 +106,7 @@ impl<'a> World<'a> {
             policy,
             door: Door::new(policy, scenario, seeds.random())?,
             news,
-            truth: Truth::new(scenario.limits, length, HEARTBEAT + scenario.network.wan_rtt_ms[1]),
+            truth: Truth::new(scenario.limits, length, news_take(scenario.network.wan_rtt_ms[1])),
             crowd,
             next,
             visitors: Visitors::default(),
@@ -241,7 +241,17 @@ impl<'a> World<'a> {
     }
 }
 
-/// The interval of the ledgers' heartbeats while no visitor waits, in milliseconds: the default of
-/// `EscrowRules`. A slot that has been free for less than this time and a round trip does not count
+/// The longest time in milliseconds in which the escrow may learn of a free slot and grant it to the visitor
+/// who is next, if no round trip takes longer than this. A slot that has been free for less does not count
 /// against a policy.
+///
+/// A place in the minute is free for a ledger a 256th of a minute later than for the limit
+/// (`EscrowRules::rolling_minute`). The site that holds it returns it with its next heartbeat. A slot at
+/// another site takes two round trips: one in which the ledger asks for it, and one in which it is granted.
+const fn news_take(round_trip: u32) -> u32 {
+    MINUTE.div_ceil(256) + HEARTBEAT + 2 * round_trip
+}
+
+/// The interval of the ledgers' heartbeats while no visitor waits, in milliseconds: the default of
+/// `EscrowRules`.
 const HEARTBEAT: u32 = SECOND;
