@@ -151,13 +151,13 @@ impl<'a> World<'a> {
             let wake = self.next_wake();
             let until = happening.min(arrival).min(wake).min(self.length);
             if let Some((at, who)) = self.wheel.pop(until) {
-                self.now = at;
+                self.go_on_to(at);
                 self.notes.events += 1;
                 self.act(who);
             } else if until == self.length {
                 break;
             } else {
-                self.now = until;
+                self.go_on_to(until);
                 if wake <= happening.min(arrival) {
                     let outcomes = self.door.wake(until);
                     outcomes.into_iter().for_each(|outcome| self.hear(outcome.who, outcome.say));
@@ -175,6 +175,13 @@ impl<'a> World<'a> {
             self.fill_at_an_ideal_door();
         }
         self.truth.advance(self.length);
+    }
+
+    /// Time passes. The places in the minute of a site that cannot be reached lapse, but are still held for
+    /// it, so the judge learns of them at once.
+    fn go_on_to(&mut self, now: u32) {
+        self.now = now;
+        self.look_for_stranded_slots();
     }
 
     /// The next time at which the door has to act by itself.
@@ -222,7 +229,6 @@ impl<'a> World<'a> {
                 None
             }
             Happening::Line => {
-                self.look_for_stranded_slots();
                 let line = self.line_news();
                 self.news.publish_line(line, at);
                 again(SECOND)

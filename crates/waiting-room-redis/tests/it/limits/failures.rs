@@ -157,6 +157,6 @@ async fn recovers(node: &RedisLimits, asks: &[ChargeRequest]) {
     let since = Instant::now();
     while node.charge_all(asks).await.is_err() {
         looks.tick().await;
-        assert!(since.elapsed() < Duration::from_secs(10), "the node does not recover");
+        assert!(since.elapsed() < Duration::from_secs(60), "the node does not recover");
     }
 }

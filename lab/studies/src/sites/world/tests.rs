@@ -105,7 +105,8 @@ fn arriving_while_others_give_up_is_not_early() {
 
 #[test]
 fn a_dead_site_strands_places_in_the_minute_as_well() {
-    for seed in seeds(10) {
+    // With this seed, a judge that looked for stranded places once a second took two of them for free.
+    for seed in seeds(10).into_iter().chain([20_261_128_003]) {
         let report = run(&bereaved(), Policy::Escrow, seed);
         assert!(report.queued > 0);
         assert_eq!(report.early_queued, 0, "seed {seed}");
