@@ -11,7 +11,7 @@ use rand_pcg::Pcg64Mcg;
 use waiting_room_core::ConfigError;
 
 use super::{
-    clock::{SECOND, Wheel, from_seconds},
+    clock::{MINUTE, SECOND, Wheel, from_seconds},
     crowd::{Crowd, Newcomer},
     door::{Door, Say},
     news::News,
@@ -100,7 +100,7 @@ impl<'a> World<'a> {
             policy,
             door: Door::new(policy, scenario, seeds.random())?,
             news,
-            truth: Truth::new(scenario.limits, length, HEARTBEAT + scenario.network.wan_rtt_ms[1]),
+            truth: Truth::new(scenario.limits, length, news_take(scenario.network.wan_rtt_ms[1])),
             crowd,
             next,
             visitors: Visitors::default(),
@@ -141,12 +141,12 @@ impl<'a> World<'a> {
             let wake = self.next_wake();
             let until = happening.min(arrival).min(wake).min(self.length);
             if let Some((at, who)) = self.wheel.pop(until) {
-                self.now = at;
+                self.go_on_to(at);
                 self.act(who);
             } else if until == self.length {
                 break;
             } else {
-                self.now = until;
+                self.go_on_to(until);
                 if wake <= happening.min(arrival) {
                     let outcomes = self.door.wake(until);
                     outcomes.into_iter().for_each(|outcome| self.hear(outcome.who, outcome.say));
@@ -160,6 +160,13 @@ impl<'a> World<'a> {
             self.fill_at_an_ideal_door();
         }
         self.truth.advance(self.length);
+    }
+
+    /// Time passes. The places in the minute of a site that cannot be reached lapse, but are still held for
+    /// it, so the judge learns of them at once.
+    fn go_on_to(&mut self, now: u32) {
+        self.now = now;
+        self.look_for_stranded_slots();
     }
 
     /// The next time at which the door has to act by itself.
@@ -207,7 +214,6 @@ impl<'a> World<'a> {
                 None
             }
             Happening::Line => {
-                self.look_for_stranded_slots();
                 let line = self.line_news();
                 self.news.publish_line(line, at);
                 again(SECOND)
@@ -226,7 +232,17 @@ impl<'a> World<'a> {
     }
 }
 
-/// The interval of the ledgers' heartbeats while no visitor waits, in milliseconds: the default of
-/// `EscrowRules`. A slot that has been free for less than this time and a round trip does not count
+/// The longest time in milliseconds in which the escrow may learn of a free slot and grant it to the visitor
+/// who is next, if no round trip takes longer than this. A slot that has been free for less does not count
 /// against a policy.
+///
+/// A place in the minute is free for a ledger a 256th of a minute later than for the limit
+/// (`EscrowRules::rolling_minute`). The site that holds it returns it with its next heartbeat. A slot at
+/// another site takes two round trips: one in which the ledger asks for it, and one in which it is granted.
+const fn news_take(round_trip: u32) -> u32 {
+    MINUTE.div_ceil(256) + HEARTBEAT + 2 * round_trip
+}
+
+/// The interval of the ledgers' heartbeats while no visitor waits, in milliseconds: the default of
+/// `EscrowRules`.
 const HEARTBEAT: u32 = SECOND;

@@ -74,32 +74,54 @@ fn no_visitor_is_lost_on_the_way() {
     }
 }
 
-/// The visitors of a run with the escrow who are early by chance. In one of about a hundred runs with a dead
-/// site, and of five hundred with a short patience, it was one of thousands, when few slots were free. Probably
-/// the last one was at another site, or its place in the minute was held for the 256th longer than sixty seconds.
-const RARELY: u64 = 1;
+/// Visitors with a patience of five seconds: the line is shorter after a moment. The limit on active visitors
+/// is the lower one.
+fn impatient() -> Scenario {
+    let mut scenario = world_for(400);
+    scenario.visitors.patience = Some(5.0);
+    scenario
+}
 
-/// With a patience of five seconds, the line is shorter after a moment.
+/// A site dies. The limit per minute is the lower one, and the dead site holds part of it, which no other site
+/// can use.
+fn bereaved() -> Scenario {
+    world().dead(0, 5.0)
+}
+
 #[test]
 fn arriving_while_others_give_up_is_not_early() {
-    for seed in seeds(5) {
-        let mut scenario = world_for(400);
-        scenario.visitors.patience = Some(5.0);
-        let report = run(&scenario, Policy::Escrow, seed);
+    for seed in seeds(10) {
+        let report = run(&impatient(), Policy::Escrow, seed);
         assert!(report.gave_up > 100);
-        assert!(report.early_queued <= RARELY, "{}", report.early_queued);
+        assert_eq!(report.early_queued, 0, "seed {seed}");
     }
 }
 
-/// The limit per minute is the lower one, and the dead site holds part of it, which no other site
-/// can use.
 #[test]
 fn a_dead_site_strands_places_in_the_minute_as_well() {
-    for seed in seeds(3) {
-        let report = run(&world().dead(0, 5.0), Policy::Escrow, seed);
+    // With this seed, a judge that looked for stranded places once a second took two of them for free.
+    for seed in seeds(10).into_iter().chain([20_261_128_003]) {
+        let report = run(&bereaved(), Policy::Escrow, seed);
         assert!(report.queued > 0);
-        assert!(report.early_queued <= RARELY, "{}", report.early_queued);
+        assert_eq!(report.early_queued, 0, "seed {seed}");
         assert!(report.early_queued_with_stranded > 10);
+    }
+}
+
+/// Round trips that take half a second longer, under a judge who does not know it, are those to a global ledger
+/// that grants half a second late. About one run in three shows it.
+#[test]
+fn the_judge_notices_a_ledger_that_grants_half_a_second_late() {
+    for world in [impatient(), bereaved()] {
+        let takes = news_take(world.network.wan_rtt_ms[1]);
+        let mut late = world;
+        late.network.wan_rtt_ms = late.network.wan_rtt_ms.map(|trip| trip + 500);
+        let is_noticed = |seed| {
+            let mut world = World::new(&late, Policy::Escrow, seed).unwrap();
+            world.truth = Truth::new(late.limits, late.length_ms(), takes);
+            world.run().early_queued > 0
+        };
+        assert!((0..40).any(is_noticed));
     }
 }
 
