@@ -85,3 +85,21 @@ fn a_limit_that_is_too_high_changes_nothing() {
     assert_eq!(world.snapshot().limit, Some(1));
     assert!(world.gate.set_limit(GateRules::MAX_LIMIT).is_ok());
 }
+
+#[test]
+fn the_fast_path_admits_only_if_a_permit_is_free_and_no_request_waits() {
+    let world = world(1, 9);
+    assert!(!world.gate.is_shared());
+    let permit = world.gate.try_enter(0, START).unwrap();
+    assert!(world.gate.is_shared());
+    assert_eq!((permit.in_flight(), permit.given_at()), (1, START));
+    assert!(world.gate.try_enter(0, START).is_none());
+    let mut next = world.queued();
+    drop(permit);
+    assert!(world.gate.try_enter(0, START).is_none());
+    drop(next.permit());
+    drop(next);
+    assert!(!world.gate.is_shared());
+    drop(world.gate.drain(DrainQueue::Serve));
+    assert!(world.gate.try_enter(0, START).is_none());
+}
