@@ -266,17 +266,23 @@ mod tests {
     use super::*;
     use crate::{room::event::Event, time::ManualClock};
 
+    /// Runs an operation of a store that never has to wait.
+    fn run<T>(operation: impl Future<Output = Result<T, StoreError>>) -> T {
+        match pin!(operation).poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(result) => result.unwrap(),
+            Poll::Pending => panic!("the operation waits"),
+        }
+    }
+
     #[test]
-    fn the_given_rules_are_the_first_ones_after_an_operator_has_changed_them() {
+    fn each_change_of_the_rules_is_in_force_at_once_and_leaves_the_given_rules() {
         let rules = RoomRules::new("shop", 5);
         let store = MemoryStore::new(rules.clone()).unwrap();
-        let changed = pin!(store.configure(|rules| rules.total_active_users(9)));
-        assert!(matches!(
-            changed.poll(&mut Context::from_waker(Waker::noop())),
-            Poll::Ready(Ok(()))
-        ));
-        assert_eq!(store.rules().total_active_users, 9);
-        assert_eq!(*store.given_rules(), rules);
+        for users in [9, 12, 7, 8] {
+            run(store.configure(|rules| rules.total_active_users(users)));
+            assert_eq!(store.rules().total_active_users, users);
+            assert_eq!(*store.given_rules(), rules);
+        }
     }
 
     #[test]
@@ -287,9 +293,14 @@ mod tests {
             .limits(9, None);
         let rules = RoomRules::new("shop", 5);
         let schedule = Schedule::new([doors]).unwrap();
-        let clock = ManualClock::new(start);
+        let clock = ManualClock::new(start.before(Duration::from_secs(100)));
+        let later = MemoryStore::with_clock(rules.clone(), clock.clone()).unwrap();
+        run(later.schedule(schedule.clone()));
+        clock.advance_to(start);
         let store = MemoryStore::with_schedule(rules.clone(), schedule, clock).unwrap();
-        assert_eq!(store.rules().total_active_users, 9);
-        assert_eq!(*store.given_rules(), rules);
+        for store in [store, later] {
+            assert_eq!(store.rules().total_active_users, 9);
+            assert_eq!(*store.given_rules(), rules);
+        }
     }
 }

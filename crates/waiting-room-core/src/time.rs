@@ -235,6 +235,14 @@ mod tests {
     }
 
     #[test]
+    fn a_time_has_the_same_value_in_each_unit() {
+        let time = Timestamp::from_nanos(12_345_678_901_234);
+        assert_eq!((time.as_secs(), time.as_millis()), (12_345, 12_345_678));
+        assert_eq!(Timestamp::from_millis(12_345_678), Timestamp::from_nanos(12_345_678_000_000));
+        assert_eq!(Timestamp::from_secs(12_345), Timestamp::from_millis(12_345_000));
+    }
+
+    #[test]
     fn the_system_clock_counts_from_the_epoch_and_never_backwards() {
         let clock = SystemClock::new();
         let first = clock.now();

@@ -317,6 +317,10 @@ mod tests {
                 rules().max_wait(Duration::ZERO),
                 "max_wait is 0ns, expected more than 0 s and at most 3600 s",
             ),
+            (
+                rules().max_wait(Duration::from_secs(3_601)),
+                "max_wait is 3601s, expected more than 0 s and at most 3600 s",
+            ),
             (rules().discipline(priority(&[])), "reserved is 0 classes, expected at least 1"),
             (rules().discipline(priority(&[0; 17])), "reserved is 17 classes, expected at most 16"),
             (
@@ -327,6 +331,7 @@ mod tests {
             assert_eq!(rules.validate().unwrap_err().to_string(), message);
         }
         assert!(rules().discipline(priority(&[2, 2])).validate().is_ok());
+        assert!(rules().max_wait(GateRules::MAX_WAIT).validate().is_ok());
         assert!(rules().limit(None).discipline(priority(&[9, 9])).validate().is_ok());
     }
 }

@@ -4,31 +4,19 @@
 #![cfg_attr(waiting_room_loom, allow(dead_code, reason = "the loom models use few helpers"))]
 
 #[cfg(not(waiting_room_loom))]
-mod adaptive_lifo;
+mod cases;
 #[cfg(not(waiting_room_loom))]
 mod chaos;
-#[cfg(not(waiting_room_loom))]
-mod controlled_delay;
-#[cfg(not(waiting_room_loom))]
-mod deadlines;
 #[cfg(not(waiting_room_loom))]
 mod drain;
 #[cfg(not(waiting_room_loom))]
 mod drops;
 #[cfg(not(waiting_room_loom))]
 mod estimates;
-#[cfg(not(waiting_room_loom))]
-mod limits;
 #[cfg(waiting_room_loom)]
 mod loom;
 #[cfg(not(waiting_room_loom))]
 mod oracle;
-#[cfg(not(waiting_room_loom))]
-mod priority;
-#[cfg(not(waiting_room_loom))]
-mod queue;
-#[cfg(not(waiting_room_loom))]
-mod tenants;
 #[cfg(not(waiting_room_loom))]
 mod wakers;
 

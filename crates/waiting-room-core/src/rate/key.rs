@@ -268,6 +268,18 @@ mod tests {
     }
 
     #[test]
+    fn the_keys_of_networks_are_as_many_as_are_distinguished() {
+        let hasher = KeyHasher::shared([3, 1]);
+        let keys = (0..1_000u32).map(|network| {
+            let ann = hasher.hash("ann").of_network(hasher.hash(&network));
+            let bob = hasher.hash("bob").of_network(hasher.hash(&network));
+            assert_eq!(ann.network_key(64), bob.network_key(64));
+            ann.network_key(64).as_u64()
+        });
+        assert_eq!(keys.collect::<std::collections::BTreeSet<_>>().len(), 64);
+    }
+
+    #[test]
     fn another_secret_makes_other_hashes() {
         let shared = |secret| KeyHasher::shared(secret).hash("ann");
         assert_ne!(shared([3, 1]), shared([3, 2]));

@@ -437,3 +437,25 @@ fn settle<M: Meter>(
         _ => Charge { cost, ..*charge },
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::rate::KeyHasher;
+
+    #[test]
+    fn a_word_that_was_written_while_the_quotas_changed_is_converted() {
+        let now = Timestamp::from_secs(60_000);
+        let key = KeyHasher::new([3, 1, 4, 1]).hash("ann");
+        let memory = AtomicMemory::new(&[Quota::per_day(1)], 10, Gcra::new);
+        let charged = memory.by_meter(key, 0, now, |meter, words| {
+            memory.with_quotas(&[Quota::per_second(1)], now);
+            words.update(key, |_| true, |word| fill(meter, word, 1, now))
+        });
+        assert!(charged.is_ok());
+        assert!(!memory.look(key, 0, 1, now).is_allowed());
+        assert!(memory.look(key, 0, 1, now + Duration::from_secs(1)).is_allowed());
+    }
+}

@@ -262,6 +262,15 @@ mod tests {
     }
 
     #[test]
+    fn an_index_beyond_the_last_tier_refers_to_the_last_tier() {
+        let quotas = [1, 2, 3].map(Quota::per_minute);
+        let policy = RatePolicy::new("limit", Algorithm::Gcra, quotas);
+        assert_eq!(policy.name(), "limit");
+        assert_eq!([0, 1, 2, 3, 9].map(|tier| policy.tier(tier)), [0, 1, 2, 2, 2]);
+        assert_eq!([1, 7].map(|tier| policy.quota(tier)), [quotas[1], quotas[2]]);
+    }
+
+    #[test]
     fn units_spent_after_a_full_refund_are_not_refunded_again() {
         let policy = Arc::new(RatePolicy::new("l", Algorithm::Gcra, [Quota::per_minute(10)]));
         let ask = ChargeRequest::new(policy, KeyHasher::shared([3, 1]).hash("ann"), 0, 1);

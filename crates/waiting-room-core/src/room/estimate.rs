@@ -299,6 +299,24 @@ mod tests {
     }
 
     #[test]
+    fn first_touches_are_counted_for_a_minute_and_their_rate_for_twenty_seconds() {
+        let mut estimate = Estimate::default();
+        for second in 0..55 {
+            (0..3 + second / 30).for_each(|_| estimate.record_first_touch(at(second)));
+        }
+        let per_second = estimate.first_touches_per_second(at(55));
+        assert_eq!(per_second.to_bits(), 4.0_f64.to_bits());
+        assert_eq!(estimate.first_touches_in_last_minute(at(55)), 190);
+        // The slice of the first ten seconds is dropped.
+        assert_eq!(estimate.first_touches_in_last_minute(at(60)), 160);
+        assert_eq!(
+            estimate.first_touches_per_second(at(62)).to_bits(),
+            (20.0_f64 / 12.0).to_bits()
+        );
+        assert_eq!(estimate.first_touches_in_last_minute(at(200)), 0);
+    }
+
+    #[test]
     fn an_endless_wait_is_reported_as_a_day() {
         let mut estimate = Estimate::default();
         estimate.record(at(0));

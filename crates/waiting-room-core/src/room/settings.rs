@@ -474,6 +474,22 @@ mod tests {
     }
 
     #[test]
+    fn each_setting_has_its_own_description_and_some_are_for_events() {
+        let docs = RoomRules::SETTINGS.iter().map(Setting::doc);
+        let different =
+            docs.filter(|doc| doc.len() > 20).collect::<std::collections::BTreeSet<_>>();
+        assert_eq!(different.len(), RoomRules::SETTINGS.len());
+        let for_events = RoomRules::SETTINGS.iter().filter(|setting| setting.is_for_events());
+        assert!(for_events.map(Setting::name).eq([
+            "new_users_per_minute",
+            "queueing_method",
+            "session_duration",
+            "session_renewal",
+            "total_active_users"
+        ]));
+    }
+
+    #[test]
     fn settings_are_sorted_by_name_and_defaults_are_possible_values() {
         let names = RoomRules::SETTINGS.iter().map(Setting::name).collect::<Vec<_>>();
         assert!(names.is_sorted(), "{names:?}");

@@ -121,6 +121,7 @@ mod tests {
         ) {
             let mut shards = Shards::default();
             let mut naive = HashMap::new();
+            let mut most = 0;
             for (value, (verb, key)) in steps.into_iter().enumerate() {
                 match verb {
                     0 | 1 => prop_assert_eq!(shards.insert(key, value), naive.insert(key, value)),
@@ -133,8 +134,11 @@ mod tests {
                     }
                 }
                 prop_assert_eq!(shards.get(&key), naive.get(&key));
+                most = most.max(naive.len());
             }
             prop_assert_eq!(shards.len(), naive.len());
+            let most = most.div_ceil(Sizes::current().shard);
+            prop_assert_eq!(shards.shards.len(), most.max(1));
             let found: HashMap<_, _> = shards.iter().map(|(key, value)| (*key, *value)).collect();
             prop_assert_eq!(found, naive);
         }

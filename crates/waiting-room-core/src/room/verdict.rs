@@ -326,3 +326,33 @@ pub enum Reason {
     /// `transferred`: the visitor got a link to its place, or took over a place with such a link.
     Transferred,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_promise_counts_from_the_first_touch_and_is_made_once() {
+        let secs = Duration::from_secs;
+        let at = |millis: u64| Timestamp::from_nanos(millis * 1_000_000);
+        let mut ticket =
+            Ticket::new(VisitorId::new(1), at(1_000_200), at(1_031_100), at(1_040_000));
+        let wait = |p50| Some(WaitEstimate::new(secs(0), secs(p50), secs(200_000)));
+        ticket.promise();
+        assert_eq!(ticket.promised_wait, None);
+        ticket.wait = wait(60);
+        ticket.promise();
+        assert_eq!(ticket.promised_wait, None, "the visitor has no place");
+        ticket.placed = true;
+        ticket.promise();
+        assert_eq!(ticket.promised_wait, Some(secs(90)));
+        ticket.wait = wait(10);
+        ticket.promise();
+        assert_eq!(ticket.promised_wait, Some(secs(90)));
+
+        let mut late = Ticket { promised_wait: None, ..ticket };
+        late.last_check_in = at(200_000_000);
+        late.promise();
+        assert_eq!(late.promised_wait, Some(Ticket::MAX_PROMISED_WAIT));
+    }
+}

@@ -208,12 +208,12 @@ mod tests {
     fn every_day_is_written_and_read_like_the_library_does() {
         const DAY: u64 = 86_400 * 1_000_000_000;
         for day in 0..=u64::MAX / DAY {
-            for nanos in [day * DAY, (day * DAY).saturating_add(DAY - 1)] {
-                let at = Timestamp::from_nanos(nanos);
-                let library = jiff::Timestamp::from_nanosecond(nanos.into()).unwrap();
-                assert_eq!(at.to_string(), library.to_string());
-                assert_eq!(at.to_string().parse(), Ok(at));
-            }
+            // The first and the last nanosecond of a day, by turns.
+            let nanos = (day * DAY).saturating_add(day % 2 * (DAY - 1));
+            let at = Timestamp::from_nanos(nanos);
+            let library = jiff::Timestamp::from_nanosecond(nanos.into()).unwrap();
+            assert_eq!(at.to_string(), library.to_string());
+            assert_eq!(at.to_string().parse(), Ok(at));
         }
     }
 

@@ -110,3 +110,42 @@ impl QueueSize {
 /// The number of windows after which the base is measured again. With windows of one second, the
 /// base is measured once a minute, as in Envoy.
 const PROBE: u32 = 60;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_length_of_the_queue_has_its_step() {
+        // The decimal logarithms of these limits are 2, 1.3 and 0.7, which counts as 1.
+        for (limit, queue, step) in [
+            (100.0, 1.9, 12.0),
+            (100.0, 2.1, 2.0),
+            (100.0, 9.9, 2.0),
+            (100.0, 10.1, 0.0),
+            (100.0, 19.9, 0.0),
+            (100.0, 20.1, -2.0),
+            (20.0, 1.2, 7.806),
+            (20.0, 1.4, 1.301),
+            (20.0, 3.8, 1.301),
+            (20.0, 4.0, 0.0),
+            (20.0, 7.7, 0.0),
+            (20.0, 7.9, -1.301),
+            (5.0, 0.9, 6.0),
+            (5.0, 2.9, 1.0),
+            (5.0, 4.9, 0.0),
+        ] {
+            let mut rule = QueueSize { base: Some(0.1), windows_since_probe: 0 };
+            let reading = WindowReading {
+                in_flight: limit,
+                peak: limit,
+                throughput: 1.0,
+                hold: 0.1 / (1.0 - queue / limit),
+                overloaded: false,
+                after_a_pause: false,
+            };
+            let changed = rule.next(limit, &reading) - limit;
+            assert!((changed - step).abs() < 1e-3, "{changed} with {queue} of {limit}");
+        }
+    }
+}

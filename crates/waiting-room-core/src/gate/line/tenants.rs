@@ -167,3 +167,24 @@ fn hand(tenant: u64) -> [u64; HAND] {
 const LANES: usize = 128;
 /// The number of lanes that are dealt to each tenant.
 const HAND: usize = 8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lanes_of_consecutive_tenants_are_distinct_and_spread_evenly() {
+        let mut dealt = [[0_u32; LANES]; HAND];
+        for tenant in 0..10_000 {
+            let lanes = hand(tenant);
+            assert_eq!(BTreeSet::from(lanes).len(), HAND);
+            for (nth, lane) in lanes.into_iter().enumerate() {
+                dealt[nth][usize::try_from(lane).unwrap()] += 1;
+            }
+        }
+        // Each lane is expected 78 times, with a standard deviation of 9.
+        for (nth, counts) in dealt.iter().enumerate() {
+            assert!(counts.iter().all(|count| (35..130).contains(count)), "{nth}: {counts:?}");
+        }
+    }
+}

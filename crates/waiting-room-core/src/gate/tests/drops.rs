@@ -8,36 +8,6 @@ fn world() -> World {
 }
 
 #[test]
-fn dropping_a_place_leaves_the_line() {
-    let world = world();
-    let permit = world.admitted();
-    let first = world.queued();
-    let mut second = world.queued();
-    drop(first);
-    assert_eq!(world.counts(), (1, 1));
-    drop(permit);
-    drop(second.permit());
-    let outcomes = world.snapshot().outcomes;
-    assert_eq!((outcomes.cancelled, outcomes.granted, outcomes.queued), (1, 1, 2));
-}
-
-#[test]
-fn dropping_a_place_passes_its_permit_on() {
-    let world = world();
-    let permit = world.admitted();
-    let first = world.queued();
-    let mut second = world.queued();
-    drop(permit);
-    assert_eq!((first.wakes(), second.wakes()), (1, 0));
-    drop(first);
-    assert_eq!(second.wakes(), 1);
-    drop(second.permit());
-    assert_eq!(world.counts(), (0, 0));
-    let outcomes = world.snapshot().outcomes;
-    assert_eq!((outcomes.cancelled, outcomes.granted), (0, 2));
-}
-
-#[test]
 fn a_place_that_was_never_polled_passes_its_permit_on_too() {
     let world = world();
     let (permit, Entry::Queued(place)) = (world.admitted(), world.enter(Arrival::default())) else {

@@ -13,8 +13,14 @@ use super::*;
 /// the event can apply.
 #[derive(Clone, Debug)]
 enum Step {
-    Enter { class: u8, tenant: u64, patience: Option<Duration> },
+    Enter {
+        class: u8,
+        tenant: u64,
+        patience: Option<Duration>,
+    },
     Release(Index),
+    /// Releases a permit, and polls all queued requests.
+    Serve(Index),
     Poll(Index),
     TimeOut(Index),
     Cancel(Index),
@@ -91,14 +97,34 @@ fn fair(tenants: Tenants) -> impl Strategy<Value = Discipline> {
     Just(Discipline::FairByTenant(tenants))
 }
 
+/// Durations with a resolution of one nanosecond, so that two estimates are hardly ever equal by
+/// coincidence.
+fn times(millis: u64) -> impl Strategy<Value = Duration> {
+    (0..millis * 1_000_000).prop_map(Duration::from_nanos)
+}
+
+fn enter() -> impl Strategy<Value = Step> {
+    (0u8..=4, 0u64..=4, prop::option::weighted(0.3, times(2_000)))
+        .prop_map(|(class, tenant, patience)| Step::Enter { class, tenant, patience })
+}
+
+/// Requests that are served at a steady rate while others wait, from which the gate learns its
+/// estimates, or nothing.
+fn warm_up() -> impl Strategy<Value = Vec<Step>> {
+    let served = (enter(), any::<Index>());
+    let served = prop::collection::vec(served, 8..=24);
+    let crowd = prop::collection::vec(enter(), 8);
+    let warm_up = (crowd, served, times(200)).prop_map(|(mut steps, served, hold)| {
+        let serve = |(enter, index)| [Step::Pass(hold), Step::Serve(index), enter];
+        steps.extend(served.into_iter().flat_map(serve));
+        steps
+    });
+    prop_oneof![Just(Vec::new()), warm_up]
+}
+
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    // Durations are drawn with a resolution of one nanosecond, so two estimates are hardly ever
-    // equal by coincidence.
-    let times = |millis: u64| (0..millis * 1_000_000).prop_map(Duration::from_nanos);
-    let enter = (0u8..=4, 0u64..=4, prop::option::weighted(0.3, times(2_000)))
-        .prop_map(|(class, tenant, patience)| Step::Enter { class, tenant, patience });
     let step = prop_oneof![
-        12 => enter,
+        12 => enter(),
         8 => any::<Index>().prop_map(Step::Release),
         6 => any::<Index>().prop_map(Step::Poll),
         2 => any::<Index>().prop_map(Step::TimeOut),
@@ -108,7 +134,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => prop_oneof![Just(DrainQueue::Refuse), Just(DrainQueue::Serve)].prop_map(Step::Drain),
         2 => Just(Step::Open),
     ];
-    prop::collection::vec(step, 1..150)
+    (warm_up(), prop::collection::vec(step, 1..150))
+        .prop_map(|(warm_up, steps)| [warm_up, steps].concat())
 }
 
 /// A gate and its model, with the permits and the queued requests that exist in both.
@@ -151,6 +178,12 @@ impl Both {
                 return self.enter(Arrival { class, tenant, deadline, is_inside: false });
             }
             Step::Release(index) if permits > 0 => self.release(index.index(permits)),
+            Step::Serve(index) => {
+                if permits > 0 {
+                    self.release(index.index(permits));
+                }
+                return (0..places).rev().try_for_each(|index| self.poll(index));
+            }
             Step::Poll(index) if places > 0 => return self.poll(index.index(places)),
             Step::TimeOut(index) if places > 0 => return self.time_out(index.index(places)),
             Step::Cancel(index) if places > 0 => self.cancel(index.index(places)),

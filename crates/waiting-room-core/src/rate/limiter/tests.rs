@@ -52,6 +52,15 @@ fn a_charge_that_is_settled_repeatedly_counts_once() {
         }
         limiter.settle(ann, 0, &mut charge, 12, NOW);
         assert_eq!(limiter.look(ann, 0, 0, NOW).remaining, 0, "{algorithm:?}");
+
+        // A charge of nothing gives the key no place, and can be settled as well.
+        let bob = key("bob");
+        let (_, mut charge) = limiter.charge(bob, 0, 0, NOW).unwrap();
+        for (cost, remaining) in [(0, 10), (4, 6), (1, 9), (0, 10)] {
+            limiter.settle(bob, 0, &mut charge, cost, NOW);
+            let decision = limiter.look(bob, 0, 0, NOW);
+            assert_eq!(decision.remaining, remaining, "{algorithm:?} settled to {cost}");
+        }
     }
 }
 
@@ -232,6 +241,7 @@ fn newcomers_after_a_flood_inherit_no_more_than_the_changed_quota() {
         let flooding = key(&number.to_string());
         limiter.settle(flooding, 0, &mut Charge::new(0, NOW, 0), 1, NOW);
     }
+    assert!(limiter.displaced() > 0);
     let limiter = limiter.with_quotas(&[Quota::per_second(100)], NOW).unwrap();
     assert!(limiter.charge(key("newcomer"), 0, 1, after(2)).is_ok());
 }
@@ -248,6 +258,22 @@ fn exhausted_keys_are_displaced_after_keys_that_replenish_sooner() {
         limiter.charge(offender, 0, 2, after(60)).unwrap();
         _ = limiter.charge(key("newcomer"), 0, 1, after(60));
         assert!(limiter.charge(offender, 0, 2, after(62)).is_err(), "{algorithm:?}");
+    }
+}
+
+#[test]
+fn a_key_with_units_left_is_displaced_before_an_exhausted_one() {
+    for algorithm in [Algorithm::FixedWindow(Alignment::FirstHit), LOG] {
+        let limiter = Limiter::new(algorithm, &[Quota::per_minute(2)], 8).unwrap();
+        // The exhausted key is replenished first.
+        limiter.charge(key_of(0, "offender"), 0, 2, NOW).unwrap();
+        for number in 0..15 {
+            limiter.charge(key_of(number, "calm"), 0, 1, after(1)).unwrap();
+        }
+        limiter.charge(key_of(0, "newcomer"), 0, 1, after(2)).unwrap();
+        // Another key of a network starts as if it had used what a displaced key had used.
+        let remaining = |network| limiter.look(key_of(99, network), 0, 0, after(2)).remaining;
+        assert_eq!((remaining("offender"), remaining("calm")), (2, 1), "{algorithm:?}");
     }
 }
 
@@ -353,6 +379,39 @@ fn allows_no_more<M: Meter>(
         }
     }
     Ok(())
+}
+
+#[test]
+fn a_census_counts_the_keys_and_those_with_at_most_a_fifth_left() {
+    for algorithm in ALL {
+        let limiter = Limiter::new(algorithm, &[Quota::per_minute(5)], 100).unwrap();
+        for (name, cost) in [("ann", 3), ("bob", 4), ("cat", 5)] {
+            limiter.charge(key(name), 0, cost, NOW).unwrap();
+        }
+        let census = limiter.census(NOW);
+        let figures = (census.tracked, census.near_limit, census.is_estimate);
+        assert_eq!(figures, (3, 2, false), "{algorithm:?}");
+    }
+    let tiers = [Quota::per_minute(5), Quota::per_minute(10)];
+    let limiter = Limiter::new(Algorithm::SlidingCounter, &tiers, 100).unwrap();
+    (0..2).for_each(|tier| _ = limiter.charge(key("ann"), tier, 5, NOW).unwrap());
+    assert_eq!((limiter.census(NOW).tracked, limiter.census(NOW).near_limit), (2, 1));
+}
+
+#[test]
+fn the_census_of_a_large_table_is_estimated_from_a_part_of_it() {
+    for algorithm in [Algorithm::Gcra, Algorithm::SlidingCounter] {
+        let limiter = Limiter::new(algorithm, &[Quota::per_minute(2)], 500_000).unwrap();
+        for number in 0..20_000_u64 {
+            let cost = if number % 4 == 0 { 2 } else { 1 };
+            let key = KeyHasher::new([3, 1, 4, 1]).hash(&number);
+            limiter.charge(key, 0, cost, NOW).unwrap();
+        }
+        let census = limiter.census(NOW);
+        assert!(census.is_estimate, "{algorithm:?}");
+        assert!((19_000..21_000).contains(&census.tracked), "{algorithm:?}: {census:?}");
+        assert!((4_500..5_500).contains(&census.near_limit), "{algorithm:?}: {census:?}");
+    }
 }
 
 #[test]

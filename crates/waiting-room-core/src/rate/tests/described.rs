@@ -27,3 +27,11 @@ fn describes_as<M: Meter>(meter: &M, algorithm: Algorithm, quota: Quota) {
         now = now + Duration::from_secs(7);
     }
 }
+
+#[test]
+fn a_quota_is_replenished_in_its_window_or_as_fast_as_its_burst() {
+    let seconds = Duration::from_secs;
+    assert_eq!(Quota::new(7, seconds(10)).replenished_in(), seconds(10));
+    assert_eq!(Quota::new(5, seconds(10)).burst(20).replenished_in(), seconds(40));
+    assert_eq!(Quota::new(0, seconds(10)).burst(20).replenished_in(), seconds(10));
+}

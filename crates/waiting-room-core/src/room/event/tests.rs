@@ -6,7 +6,7 @@ use super::*;
 use crate::{
     ConfigError, RoomRules, Timestamp,
     error::ConfigErrorKind::{self, Contradicts, Malformed, Missing, TooLarge, TooSmall},
-    room::{QueueingMethod, RoomMode, SessionRenewal},
+    room::{QueueingMethod, RoomMode, SessionRenewal, SettingValue},
 };
 
 mod changes;
@@ -171,6 +171,15 @@ fn each_wrong_override_is_refused_by_name_and_value() {
             "total_active_users is 10000001, expected at most 10000000",
         ),
         (event().limits(1, 0), TooSmall, "new_users_per_minute is 0, expected at least 1"),
+        (
+            event().overriding(
+                RoomRules::setting("new_users_per_minute").unwrap(),
+                SettingValue::Count(50),
+            ),
+            Contradicts,
+            "new_users_per_minute is 50, expected absent in event \"doors\", which has no \
+             total_active_users: both limits are overridden together",
+        ),
         (
             event().session_duration(secs(86_401)),
             TooLarge,

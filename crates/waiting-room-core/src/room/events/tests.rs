@@ -186,6 +186,19 @@ fn at_the_start_entrants_are_admitted_in_the_drawn_order_before_others() {
     assert_eq!(crowd.ticket(latecomer).shown_position, Some(52));
 }
 
+#[test]
+fn an_early_visitor_without_a_place_is_behind_entrants_that_have_not_moved_yet() {
+    let mut room = room(rules(10), shuffled());
+    let mut crowd = Crowd::new(1, at(1_590));
+    crowd.run(&mut room, at(1_590));
+    crowd.due.clear();
+    (0..60).for_each(|number| _ = crowd.add(millis(1_591_000 + number)));
+    crowd.run(&mut room, at(1_599));
+    // The first operation after the start moves a part of the entrants only.
+    crowd.ask(&mut room, 0, millis(1_600_001));
+    assert_eq!((crowd.ticket(0).entrant, crowd.ticket(0).shown_position), (None, Some(61)));
+}
+
 fn doors_commitment() -> Commitment {
     shuffled().events()[0].shuffle_at_start.unwrap()
 }
@@ -307,6 +320,14 @@ fn the_rules_follow_the_event_and_inherit_values_it_does_not_override() {
         let is_closed = room.rules().mode == RoomMode::QueueAll;
         assert_eq!(is_closed, (1_000..1_600).contains(&time));
     }
+    let longest = |minutes: u64| {
+        let own = rules(10).session_duration(Duration::from_secs(90));
+        let event = doors().session_duration(Duration::from_secs(60 * minutes));
+        let room = self::room(own, Schedule::new([event]).unwrap());
+        room.plan().unwrap().longest_pass_lifetime()
+    };
+    let own = rules(10).session_duration(Duration::from_secs(90)).timing().longest_pass_lifetime();
+    assert_eq!([1, 2].map(longest), [own, Duration::from_secs(135)]);
 }
 
 #[test]
@@ -318,6 +339,20 @@ fn the_estimate_of_the_wait_begins_anew_at_the_start() {
     // The room has admitted nobody for ten minutes, and still expects one visitor in ten seconds.
     let wait = crowd.ticket(40).wait.unwrap();
     assert!((300..=420).contains(&wait.p50.as_secs()), "{wait:?}");
+}
+
+#[test]
+fn the_estimate_survives_a_new_schedule_and_the_end_of_the_event() {
+    let mut room = room(rules(1_000), plain());
+    let mut crowd = Crowd::new(0, at(0));
+    (2_000..3_000).step_by(5).for_each(|second| _ = crowd.add(at(second)));
+    crowd.run(&mut room, at(2_989));
+    let per_minute = |room: &mut Room, time| room.snapshot(at(time)).admissions_per_minute;
+    assert!((11.0..13.0).contains(&per_minute(&mut room, 2_990)));
+    room.schedule(plain(), at(2_990)).unwrap();
+    assert!((11.0..13.0).contains(&per_minute(&mut room, 2_990)));
+    crowd.run(&mut room, at(3_000));
+    assert!((11.0..13.0).contains(&per_minute(&mut room, 3_010)));
 }
 
 #[test]

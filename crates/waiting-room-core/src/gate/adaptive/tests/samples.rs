@@ -42,7 +42,7 @@ proptest! {
     #[test]
     fn a_limit_stays_within_its_bounds_for_any_samples(
         rules in any_rules(),
-        samples in prop::collection::vec(anything(), 0..400),
+        samples in prop::collection::vec(anything(), 0..200),
         in_order in any::<bool>(),
     ) {
         let mut samples = samples;
@@ -89,6 +89,31 @@ fn one_request_an_hour_is_no_evidence() {
             limit.observe(&Sample::new(now, 20, hold, PermitOutcome::Overloaded));
         }
         assert_eq!(limit.limit(), 20);
+    }
+}
+
+#[test]
+fn an_empty_window_restarts_after_its_span_and_notes_a_pause_after_a_minute() {
+    let second = Duration::from_secs(1);
+    let nano = Duration::from_nanos(1);
+    for (empty_for, is_complete, after_a_pause) in [
+        (second, true, false),
+        (second + nano, false, false),
+        (60 * second, false, false),
+        (60 * second + nano, false, true),
+    ] {
+        let mut window = Window::new(second);
+        let begin = Timestamp::from_secs(1_000);
+        let mut ten = |at| (0..10).filter_map(|_| window.add(&sample(at, 1))).last();
+        assert_eq!(ten(begin), None);
+        let first = window.add(&sample(begin + second, 1));
+        assert!(first.is_some_and(|reading| !reading.after_a_pause));
+        let at = begin + second + empty_for;
+        let mut ten = |at| (0..10).filter_map(|_| window.add(&sample(at, 1))).last();
+        let next = ten(at);
+        assert_eq!(next.is_some(), is_complete, "{empty_for:?}");
+        let next = next.or_else(|| ten(at + second)).unwrap();
+        assert_eq!(next.after_a_pause, after_a_pause, "{empty_for:?}");
     }
 }
 
@@ -193,7 +218,7 @@ fn invalid_rules_are_refused_by_name() {
 
 #[test]
 fn a_limit_begins_at_20_or_at_the_nearest_bound() {
-    for (min, max, first) in [(1, 200, 20), (30, 200, 30), (1, 8, 8)] {
+    for (min, max, first) in [(1, 200, 20), (30, 200, 30), (1, 8, 8), (1, 1_000_000, 20)] {
         let limit = Aimd::new(AdaptiveRules::new().min(min).max(max)).unwrap();
         assert_eq!(limit.limit(), first);
     }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use crate::{
     Quota, Timestamp,
     rate::{
-        Algorithm, KeyHash, KeyHasher, Limiter,
+        Algorithm, KeyHash, KeyHasher, Limiter, Refusals,
         charging::{LimiterCharge, charge_all},
     },
 };
@@ -15,8 +15,14 @@ use crate::{
 const NOW: Timestamp = Timestamp::from_secs(1_000);
 
 fn limiter(limit: u64) -> Limiter {
-    Limiter::new(Algorithm::Gcra, &[Quota::per_minute(limit)], 1_000).unwrap()
+    limiter_of(Algorithm::Gcra, limit)
 }
+
+fn limiter_of(algorithm: Algorithm, limit: u64) -> Limiter {
+    Limiter::new(algorithm, &[Quota::per_minute(limit)], 1_000).unwrap()
+}
+
+const COUNTS_REFUSALS: Algorithm = Algorithm::SlidingLog(Refusals::Count);
 
 fn key(name: &str) -> KeyHash {
     KeyHasher::new([3, 1, 4, 1]).hash(name)
@@ -54,14 +60,18 @@ fn a_limit_that_occurs_twice_is_charged_twice_or_not_at_all() {
 
 proptest! {
     /// Compares `charge_all` with charging the limits one by one after all of them have been
-    /// checked.
+    /// checked. A limit that counts refusals is also charged if it refuses.
     #[test]
     fn either_all_are_charged_or_none(
-        limits in prop::collection::vec(1u64..6, 1..6),
+        limits in prop::collection::vec((any::<bool>(), 1u64..6), 1..6),
         steps in prop::collection::vec((0u64..40, prop::collection::vec(0u64..4, 6)), 1..100),
     ) {
-        let limiters: Vec<_> = limits.iter().map(|&limit| limiter(limit)).collect();
-        let twins: Vec<_> = limits.iter().map(|&limit| limiter(limit)).collect();
+        let limiters = || -> Vec<_> {
+            let algorithm = |counts| if counts { COUNTS_REFUSALS } else { Algorithm::Gcra };
+            limits.iter().map(|&(counts, limit)| limiter_of(algorithm(counts), limit)).collect()
+        };
+        let twins = limiters();
+        let limiters = limiters();
         let ann = key("ann");
         let mut now = NOW;
         for (gap, costs) in steps {
@@ -75,10 +85,14 @@ proptest! {
             let pairs = || twins.iter().zip(&costs);
             let expected = pairs().all(|(twin, &cost)| twin.look(ann, 0, cost, now).allowed);
             prop_assert_eq!(allowed, expected);
-            if expected {
-                pairs().for_each(|(twin, &cost)| _ = twin.charge(ann, 0, cost, now));
+            for ((twin, &cost), (counts, _)) in pairs().zip(&limits) {
+                let is_counted = *counts && !twin.look(ann, 0, cost, now).allowed;
+                if expected || is_counted {
+                    _ = twin.charge(ann, 0, cost, now);
+                }
             }
             prop_assert!(asks.iter().all(|ask| ask.charge().is_some() == allowed));
+            prop_assert!(asks.iter().all(|ask| ask.decision().is_some()));
             for (limiter, twin) in limiters.iter().zip(&twins) {
                 prop_assert_eq!(limiter.look(ann, 0, 1, now), twin.look(ann, 0, 1, now));
             }

@@ -15,19 +15,22 @@ fn rank(order: u64) -> Rank {
 
 proptest! {
     /// Ranks go away as time passes, in small steps and in jumps that take many at once, while
-    /// others are inserted, moved and removed.
+    /// others are inserted, moved and removed. The collection grows and shrinks in turns.
     #[test]
     fn ranks_agree_with_a_sorted_map(
-        steps in prop::collection::vec((0u8..10, 0u64..900, 0u64..400), 1..2_000),
+        steps in prop::collection::vec((0u8..10, 0u64..900, 0u64..400), 1..1_200),
         jump in 1u64..300,
+        orders in prop::sample::select(&[30u64, 200, 900]),
     ) {
         let mut ranks = Ranks::default();
         let mut naive = BTreeMap::new();
         let mut now = 0;
-        for (verb, order, until) in steps {
-            let rank = rank(order);
+        for (index, (verb, order, until)) in steps.into_iter().enumerate() {
+            let rank = rank(order % orders);
             let until = at(now + until);
+            let is_shrinking = index / 300 % 2 == 1;
             match verb {
+                1..=3 if is_shrinking => prop_assert_eq!(ranks.remove(rank), naive.remove(&rank)),
                 0 => now += if order < 20 { jump } else { order / 300 },
                 1..=4 if !naive.contains_key(&rank) => {
                     ranks.insert(rank, until);
@@ -45,6 +48,8 @@ proptest! {
             prop_assert_eq!(ranks.before(rank) as usize, before);
             prop_assert_eq!(ranks.count() as usize, naive.iter().filter(is_present).count());
             prop_assert_eq!(ranks.is_present(rank), naive.get(&rank).is_some_and(|t| *t > at(now)));
+            let next: Vec<_> = naive.range(rank..).take(3).map(|(next, _)| *next).collect();
+            prop_assert_eq!(ranks.next_from(rank, 3), next);
         }
         prop_assert_eq!(ranks.len(), naive.len());
         prop_assert!(ranks.iter().eq(naive.keys().copied()));
@@ -52,7 +57,7 @@ proptest! {
 
     #[test]
     fn deadlines_are_taken_in_order_and_counted_until_then(
-        steps in prop::collection::vec((0u8..8, 0u64..900, 0u64..400), 1..2_000),
+        steps in prop::collection::vec((0u8..8, 0u64..900, 0u64..400), 1..1_000),
     ) {
         let mut ranks = Ranks::default();
         let mut naive = BTreeMap::new();
@@ -102,13 +107,34 @@ fn parts_split_and_disappear() {
 }
 
 #[test]
+fn a_part_is_joined_if_it_is_a_quarter_full_and_both_are_half_full() {
+    for (index, lens, lower) in [
+        (0, [2, 2, 8], Some(0)),
+        (0, [1, 4, 1], None),
+        (0, [3, 1, 1], None),
+        (1, [3, 1, 4], Some(0)),
+        (1, [3, 1, 3], Some(1)),
+        (1, [4, 1, 4], None),
+        (2, [1, 1, 1], Some(1)),
+        (2, [1, 4, 1], None),
+    ] {
+        assert_eq!(joined(index, 8, &lens, |len| *len), lower, "{index} of {lens:?}");
+    }
+}
+
+#[test]
 fn a_shrinking_collection_frees_its_parts() {
     let mut ranks = Ranks::default();
     (0..10_000).for_each(|order| ranks.insert(rank(order), ()));
     (0..10_000).filter(|order| order % 50 != 0).for_each(|order| _ = ranks.remove(rank(order)));
     assert_eq!((ranks.len(), ranks.before(rank(5_000))), (200, 100));
-    let chunks: usize = ranks.sections.iter().map(|section| section.chunks.len()).sum();
-    assert!(chunks <= 200, "{chunks} chunks for 200 ranks");
+    let sizes = Sizes::current();
+    let sections: Vec<_> = ranks.sections.iter().map(|section| section.chunks.len()).collect();
+    let chunks: Vec<_> =
+        ranks.sections.iter().flat_map(|section| section.chunks.iter().map(Vec::len)).collect();
+    assert!(sections.iter().all(|len| *len <= sizes.section), "{sections:?}");
+    assert!(chunks.iter().all(|len| *len <= sizes.chunk), "{chunks:?}");
+    assert!(chunks.len() <= 100 && sections.len() <= 50, "{chunks:?} in {sections:?}");
 }
 
 #[test]

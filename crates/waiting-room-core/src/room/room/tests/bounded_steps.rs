@@ -277,7 +277,7 @@ impl Pair {
 proptest! {
     #[test]
     fn lapsed_entries_are_judged_as_if_they_were_removed(
-        steps in prop::collection::vec(step(), 1..400),
+        steps in prop::collection::vec(step(), 1..250),
     ) {
         let new = || room(Pair::rules(8));
         let tickets = Vec::new();
