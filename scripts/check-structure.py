@@ -4,7 +4,8 @@
 A file of production code has at most 500 lines without its tests, and fewer than one file of a crate in ten has less
 than 60. No files of a crate name items of each other, directly or through others; a re-export (`pub use`) is followed to
 the definition, and is no arrow itself. The top-level modules of the crates in `TIERS` name only items of lower tiers.
-Methods are not seen: `x.verb()` is no arrow to the file of the type.
+Methods are not seen: `x.verb()` is no arrow to the file of the type. cargo-modules could find circles, but 0.25, the last
+one for our toolchain, calls cargo with an option that it does not have (`--lockfile-path`), and takes minutes to build.
 """
 import collections
 import graphlib
