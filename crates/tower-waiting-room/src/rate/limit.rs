@@ -238,7 +238,8 @@ impl RateLimit {
     /// If more keys are in use, the least used keys lose their places. Every key that has no place
     /// then starts with the usage of the keys that were displaced from its network. A client
     /// therefore gains nothing when its key loses its place, and a flood from one network affects
-    /// only new keys from that network. A network is an IPv4 /16 or an IPv6 /32.
+    /// only new keys from that network, and from the few that share a count with it: one in 64, or one in
+    /// an eighth of this number if that is more. A network is an IPv4 /16 or an IPv6 /32.
     ///
     /// Keys without an address have no network. After a flood of made-up keys, such a limit may
     /// refuse requests with new keys for as long as its window lasts, so add a limit by address.

@@ -224,29 +224,31 @@ fn from(network: u16, host: u16) -> http::request::Builder {
     Request::get("/").extension(PeerAddr(SocketAddr::from((address, 40_000))))
 }
 
+/// The smallest table distinguishes 64 networks, so one in 64 other networks shares a count with the flood. Only
+/// two of them ask at each table, since newcomers displace each other too.
 #[tokio::test]
-async fn a_flood_from_one_network_refuses_only_its_newcomers_and_is_reported() {
-    let per_ip = RateLimit::per_ip(Quota::per_day(2)).max_keys(64);
-    let config = limited(per_ip);
-    let layer = WaitingRoomLayer::new(config.build().unwrap());
+async fn a_flood_refuses_its_network_and_one_in_64_others_and_is_reported() {
     let app = service_fn(async |_: Request<()>| Ok::<_, Infallible>(Response::new(())));
-    let status = async |request: http::request::Builder| {
-        layer.layer(app).oneshot(request.body(()).unwrap()).await.unwrap().status().as_u16()
-    };
-    assert_eq!(layer.handle().misconfigurations(), []);
-    for host in 0..2_000 {
-        _ = (status(from(1, host)).await, status(from(1, host)).await);
-    }
-    let told = layer.handle().misconfigurations();
-    assert_eq!(
-        told.iter().map(|misconfiguration| misconfiguration.code()).collect::<Vec<_>>(),
-        ["max_keys_exceeded"]
-    );
-    assert_eq!(status(from(1, 5_000)).await, 429);
     let mut refused = 0;
-    for network in 2..202 {
-        refused += u32::from(status(from(network, 0)).await != 200);
+    for _ in 0..512 {
+        let config = limited(RateLimit::per_ip(Quota::per_day(2)).max_keys(64));
+        let layer = WaitingRoomLayer::new(config.build().unwrap());
+        let status = async |request: http::request::Builder| {
+            layer.layer(app).oneshot(request.body(()).unwrap()).await.unwrap().status().as_u16()
+        };
+        assert_eq!(layer.handle().misconfigurations(), []);
+        for host in 0..128 {
+            _ = (status(from(1, host)).await, status(from(1, host)).await);
+        }
+        let told = layer.handle().misconfigurations();
+        let told = told.iter().map(|misconfiguration| misconfiguration.code()).collect::<Vec<_>>();
+        assert_eq!(told, ["max_keys_exceeded"]);
+        assert_eq!(status(from(1, 5_000)).await, 429);
+        for network in [2, 3] {
+            refused += u32::from(status(from(network, 0)).await != 200);
+        }
     }
-    // A table of 64 keys distinguishes few networks, so some of them share a count with the flood.
-    assert!(refused <= 40, "{refused} of 200");
+    // 16 of 1 024 are expected. Either bound is missed by chance in one of five million runs.
+    println!("{refused} of 1024 other networks were refused");
+    assert!((1..=39).contains(&refused), "{refused} of 1024");
 }

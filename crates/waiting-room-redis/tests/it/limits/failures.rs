@@ -14,7 +14,7 @@ use waiting_room_redis::{RedisLimits, RedisStoreOptions};
 use crate::link::Link;
 
 use super::support::{ask, manager, policy, scripts};
-use crate::support::{open, start};
+use crate::support::{assert_opened_at_once, open, start};
 
 /// The longest time that a decision may take.
 const DEADLINE: Duration = Duration::from_millis(200);
@@ -73,7 +73,8 @@ async fn all_requests_during_an_outage_are_answered_in_time() {
         tries.spawn(async move { node.charge_all(&asks).await.is_err() });
     }
     assert!(tries.join_all().await.into_iter().all(|is_err| is_err));
-    assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
+    // If each batch waited for the server, they would take a minute.
+    assert!(asked.elapsed() < Duration::from_secs(25), "{:?}", asked.elapsed());
     server.resume().unwrap();
 }
 
@@ -104,15 +105,16 @@ async fn connections_that_drop_again_and_again_are_opened_again_at_once() {
             RedisLimits::connect(move || open(client.clone()), "api", RedisStoreOptions::new());
         let node = node.await.unwrap();
         let asks = [ask(&policy(Algorithm::Gcra, Quota::per_hour(1_000)), "ann", 1)];
-        let began = Instant::now();
+        recovers(&node, &asks).await;
+        let mut times = Vec::new();
         for _ in 0..10 {
-            recovers(&node, &asks).await;
             link.drop_connections();
             assert!(node.charge_all(&asks).await.is_err(), "{engine}: the connection is whole");
+            let began = Instant::now();
+            recovers(&node, &asks).await;
+            times.push(began.elapsed());
         }
-        recovers(&node, &asks).await;
-        let took = began.elapsed();
-        assert!(took < Duration::from_secs(5), "{engine}: {took:?} for ten connections");
+        assert_opened_at_once(&times);
     }
 }
 
@@ -155,6 +157,6 @@ async fn recovers(node: &RedisLimits, asks: &[ChargeRequest]) {
     let since = Instant::now();
     while node.charge_all(asks).await.is_err() {
         looks.tick().await;
-        assert!(since.elapsed() < Duration::from_secs(10), "the node does not recover");
+        assert!(since.elapsed() < Duration::from_secs(60), "the node does not recover");
     }
 }

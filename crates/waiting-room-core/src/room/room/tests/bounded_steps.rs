@@ -9,9 +9,9 @@ use crate::room::{
     work::{Sizes, steps_of},
 };
 
-/// The maximum number of entries that an operation may read or move one by one, for up to a million
-/// visitors.
-const MOST: usize = 40_000;
+/// The maximum number of entries that an operation may read or move one by one. Nearly as many are needed for
+/// ten thousand visitors as for a hundred thousand: a step for each fiftieth visitor would be too many.
+const MOST: usize = 13_000;
 
 const INTERVAL: Duration = Duration::from_secs(20);
 
@@ -116,20 +116,8 @@ fn a_hundred_thousand_sessions_lapse_in_bounded_steps() {
 }
 
 #[test]
-#[ignore = "takes minutes in a debug build"]
-fn a_million_sessions_lapse_in_bounded_steps() {
-    sessions_lapse_in_bounded_steps(1_000_000);
-}
-
-#[test]
 fn a_line_of_a_hundred_thousand_lapses_in_bounded_steps() {
     a_line_goes_away_in_bounded_steps(100_000);
-}
-
-#[test]
-#[ignore = "takes minutes in a debug build"]
-fn a_line_of_a_million_lapses_in_bounded_steps() {
-    a_line_goes_away_in_bounded_steps(1_000_000);
 }
 
 #[test]

@@ -1,36 +1,35 @@
-//! The state that the global ledger has for its sites, without their connections.
+//! The memory that the global ledger takes for its sites, without their connections.
 
-use std::mem;
+use std::time::Duration;
 
 use waiting_room_core::{Timestamp, VisitorId};
 use waiting_room_ledger::{
-    Incarnation, SiteId, Term,
+    EscrowRules, Incarnation, SiteId, Term,
     model::{Admission, GlobalLedger, SiteAction, SiteLedger},
 };
 
-use crate::{
-    case::{Case, Group, Repeat},
-    ledger::process::{RULES, SLOTS},
-};
-
-/// The memory of a site: a ledger of all sites, each of which has slots and lacks some.
-pub(crate) const MEMORY: Group = Group::new("ledger-memory", &[ACCOUNT]);
-/// The only case.
-pub(super) const ACCOUNT: Case = Case { name: "an account", set_up: accounts };
-
-fn accounts() -> Repeat {
-    Repeat::new(|sites| mem::forget(ledger(u16::try_from(sites).unwrap_or(u16::MAX))))
+#[test]
+fn a_site_takes_less_than_a_kibibyte_of_the_ledger() {
+    let mut kept = None;
+    let counted = allocation_counter::measure(|| kept = Some(ledger()));
+    let kept = kept.unwrap();
+    assert!(kept.held() > 9 * u64::from(SITES), "the sites hold {}", kept.held());
+    let bytes = counted.bytes_current / i64::from(SITES);
+    println!("{bytes} bytes a site");
+    assert!((1..=1_024).contains(&bytes), "{bytes} bytes");
 }
 
 /// A ledger after each of its sites has joined and has asked for more slots than there are. All of
 /// it is stored.
-fn ledger(sites: u16) -> Option<GlobalLedger> {
+fn ledger() -> GlobalLedger {
     let now = Timestamp::from_secs(1);
-    let numbers = (1..=sites).map(SiteId::new);
-    let limit = SLOTS * u32::from(sites);
-    let mut global = GlobalLedger::new(limit, numbers.clone(), Term::new(1), RULES).ok()?;
+    let numbers = (1..=SITES).map(SiteId::new);
+    let limit = SLOTS * u32::from(SITES);
+    let mut global = GlobalLedger::new(limit, numbers.clone(), Term::new(1), RULES)
+        .expect("the rules are valid");
     for number in numbers {
-        let mut site = SiteLedger::new(number, Incarnation::new(1), RULES, now).ok()?;
+        let mut site =
+            SiteLedger::new(number, Incarnation::new(1), RULES, now).expect("the rules are valid");
         let joins = site.tick(now);
         talk((number, &mut site), &mut global, joins, now);
         for visitor in 0..u128::from(2 * SLOTS) {
@@ -42,17 +41,16 @@ fn ledger(sites: u16) -> Option<GlobalLedger> {
         }
     }
     drop(global.changes());
-    Some(global)
+    global
 }
 
 /// Carries the messages of a site to the ledger, and the answers back, until both are silent.
 fn talk(
     (number, site): (SiteId, &mut SiteLedger),
     global: &mut GlobalLedger,
-    actions: Vec<SiteAction>,
+    mut actions: Vec<SiteAction>,
     now: Timestamp,
 ) {
-    let mut actions = actions;
     for _ in 0..MAX_TURNS {
         let messages = actions.iter().filter_map(|action| {
             if let SiteAction::Send(message) = action { Some(message) } else { None }
@@ -66,24 +64,14 @@ fn talk(
     }
 }
 
+/// With debug assertions, each message costs a visit of all sites.
+const SITES: u16 = 200;
+
+/// The slots for each site.
+const SLOTS: u32 = 10;
+
+const RULES: EscrowRules =
+    EscrowRules::new().session(Duration::from_secs(10)).heartbeat(Duration::from_secs(1));
+
 /// The most messages of a site before the ledger has told it what it may use.
 const MAX_TURNS: u32 = 8;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// With debug assertions, each message costs a visit of all sites.
-    const SITES: u16 = 200;
-
-    #[test]
-    fn a_site_takes_less_than_a_kibibyte_of_the_ledger() {
-        let mut kept = None;
-        let counted = allocation_counter::measure(|| kept = ledger(SITES));
-        let kept = kept.unwrap();
-        assert!(kept.held() > 9 * u64::from(SITES), "the sites hold {}", kept.held());
-        let bytes = counted.bytes_current / i64::from(SITES);
-        println!("{bytes} bytes a site");
-        assert!((1..=1_024).contains(&bytes), "{bytes} bytes");
-    }
-}
