@@ -132,3 +132,69 @@ const FULL: f64 = 0.75;
 
 /// The number of windows over which the hold is smoothed before it is compared with the target.
 const SMOOTHING: u32 = 5;
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// A rule that suggests the same limit after every window.
+    struct Suggestion(f64);
+
+    impl Rule for Suggestion {
+        fn next(&mut self, _: f64, _: &WindowReading) -> f64 {
+            self.0
+        }
+    }
+
+    #[test]
+    fn each_condition_has_its_effect_from_its_border_on() {
+        for (peak, hold, overloaded, suggested, expected) in [
+            (20.0, 0.1, true, 25.0, 18.0),
+            (20.0, 0.1, true, 10.0, 10.0),
+            (20.0, 0.101, false, 25.0, 18.0),
+            (20.0, 0.1, false, 25.0, 25.0),
+            (3.0, 0.1, false, 25.0, 18.0),
+            (3.9, 0.1, false, 25.0, 19.5),
+            (4.0, 0.1, false, 25.0, 20.0),
+            (9.9, 0.1, false, 25.0, 20.0),
+            (10.0, 0.1, false, 25.0, 25.0),
+            (10.0, 0.1, false, 60.0, 50.0),
+        ] {
+            let target = Duration::from_millis(100);
+            let rules = AdaptiveRules::new().initial(20).latency_target(target);
+            let mut guarded = Guarded::new(rules, Suggestion(suggested)).unwrap();
+            let reading = WindowReading {
+                in_flight: peak,
+                peak,
+                throughput: 100.0,
+                hold,
+                overloaded,
+                after_a_pause: false,
+            };
+            let next = guarded.next(&reading);
+            assert!((next - expected).abs() < 1e-9, "{next} is not {expected} after {reading:?}");
+        }
+    }
+
+    #[test]
+    fn only_growth_is_refused_if_more_requests_are_not_faster() {
+        for (suggested, expected) in [(21.0, 18.0), (20.0, 20.0), (19.0, 19.0)] {
+            let rules = AdaptiveRules::new().initial(20);
+            let mut guarded = Guarded::new(rules, Suggestion(suggested)).unwrap();
+            let suggestions = (0..8).map(|more| {
+                guarded.next(&WindowReading {
+                    in_flight: 16.0 + 0.5 * f64::from(more),
+                    peak: 20.0,
+                    throughput: 100.0 - f64::from(more),
+                    hold: 0.05,
+                    overloaded: false,
+                    after_a_pause: false,
+                })
+            });
+            let next = suggestions.last().unwrap();
+            assert!((next - expected).abs() < 1e-9, "{next} is not {expected}");
+        }
+    }
+}

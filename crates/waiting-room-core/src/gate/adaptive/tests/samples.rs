@@ -118,6 +118,23 @@ fn an_empty_window_restarts_after_its_span_and_notes_a_pause_after_a_minute() {
 }
 
 #[test]
+fn a_window_spans_two_holds_up_to_half_a_minute() {
+    for (hold, span) in [(100, 1_000), (4_000, 8_000), (16_000, 30_000), (100_000, 30_000)] {
+        let mut window = Window::new(Duration::from_secs(1));
+        let hold = Duration::from_millis(hold);
+        let mut ends = |millis| {
+            let now = Timestamp::from_millis(millis);
+            let sample = Sample::new(now, 1, hold, PermitOutcome::Done);
+            (0..10).filter_map(|_| window.add(&sample)).last().is_some()
+        };
+        assert!(!ends(0) && ends(1_000));
+        // Nine samples of the last call belong to this window.
+        assert!(!ends(1_000 + span * 9 / 10), "{hold:?}");
+        assert!(ends(1_000 + span * 11 / 10), "{hold:?}");
+    }
+}
+
+#[test]
 fn a_clock_that_jumped_ahead_once_does_not_stop_the_limit_forever() {
     let mut limit = Aimd::new(AdaptiveRules::new()).unwrap();
     limit.observe(&sample(Timestamp::MAX, 20));
@@ -182,7 +199,7 @@ fn a_fixed_limit_ignores_samples() {
     for second in 0..100 {
         a_second(&mut limit, second, 20, Duration::from_secs(60), PermitOutcome::Overloaded);
     }
-    assert_eq!(limit.limit(), 9);
+    assert_eq!((limit.limit(), limit.observe(&sample(Timestamp::ZERO, 20))), (9, 9));
 }
 
 #[test]
@@ -213,6 +230,10 @@ fn invalid_rules_are_refused_by_name() {
     ] {
         let error = Vegas::new(rules).unwrap_err();
         assert_eq!((error.kind(), error.to_string().as_str()), (kind, message));
+    }
+    let (shortest, longest) = AdaptiveRules::WINDOW;
+    for rules in [rules().window(shortest), rules().window(longest), rules().min(9).max(9)] {
+        assert!(Vegas::new(rules.latency_target(Duration::from_millis(1))).is_ok(), "{rules:?}");
     }
 }
 
