@@ -1,4 +1,4 @@
-//! The visitors of the `shop` example, each with a plan that is drawn before it arrives.
+//! The visitors of a shop, each with a plan that is drawn before it arrives.
 //!
 //! Real HTTP clients follow these plans, and so do the visitors of a simulated world, so that both can
 //! be compared. All plans follow from the seed.
@@ -26,8 +26,6 @@ pub struct Plan {
     pub patience: Option<Duration>,
     /// A time in which it does not wait, although it still wants to get in.
     pub absence: Option<Absence>,
-    /// Whether it follows the line over a push stream, if the shop has streams.
-    pub follows: bool,
 }
 
 /// The kind of client, which determines its requests and the form of the answers.
@@ -82,8 +80,6 @@ pub struct Pace {
     pub over: Duration,
     /// The longest absence. It is short enough that every place is kept.
     pub longest_absence: Duration,
-    /// Whether the shop has push streams.
-    pub has_streams: bool,
 }
 
 impl Plan {
@@ -113,7 +109,6 @@ impl Plan {
         let thoughts = (0..pages(chance)).map(|_| thought(chance)).collect();
         let patience = chance.random_bool(LOSES_PATIENCE).then(|| patience(chance));
         let absence = chance.random_bool(GOES_AWAY).then(|| Absence::draw(pace, chance));
-        let follows = pace.has_streams && kind.can_follow() && chance.random_bool(FOLLOWS);
         if forgets {
             // A visitor without a place to lose does not wait for long, and without a session there
             // is nothing to end.
@@ -121,17 +116,10 @@ impl Plan {
             let memory = Memory::Forgets;
             let ending = Ending::Silence;
             let absence = None;
-            let follows = false;
-            return Self { arrival, kind, memory, thoughts, ending, patience, absence, follows };
+            return Self { arrival, kind, memory, thoughts, ending, patience, absence };
         }
         let memory = Memory::Keeps;
-        Self { arrival, kind, memory, thoughts, ending, patience, absence, follows }
-    }
-
-    /// Returns the same visitor, except that it keeps its cookies, stays, and waits to the end.
-    #[must_use]
-    pub fn obedient(self) -> Self {
-        Self { memory: Memory::Keeps, patience: None, absence: None, ..self }
+        Self { arrival, kind, memory, thoughts, ending, patience, absence }
     }
 }
 
@@ -143,11 +131,6 @@ impl Kind {
             70..85 => Self::ApiWithCookies,
             _ => Self::ApiWithToken,
         }
-    }
-
-    /// Returns whether this client can read a push stream. A browser needs scripts for it.
-    const fn can_follow(self) -> bool {
-        !matches!(self, Self::Browser)
     }
 
     /// Returns whether this client is a browser.
@@ -188,9 +171,6 @@ const FORGETS: f64 = 0.04;
 const CHECKS_OUT: f64 = 0.35;
 /// The share of visitors who give up before they are admitted.
 const LOSES_PATIENCE: f64 = 0.15;
-/// The share of the clients that can read a push stream and do so. The others poll, such as browsers
-/// behind a proxy that does not pass streams on.
-const FOLLOWS: f64 = 0.9;
 /// The share of visitors who leave for a while if they have to wait.
 const GOES_AWAY: f64 = 0.12;
 const FORGETFUL_PATIENCE: Duration = Duration::from_secs(45);

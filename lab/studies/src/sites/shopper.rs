@@ -51,7 +51,7 @@ impl Shoppers {
     /// The plans of a crowd, which are the same as those of the `shop` example with this seed.
     pub(super) fn plans(crowd: &ShopCrowd, seed: u64) -> Vec<Plan> {
         let over = Duration::from_secs_f64(crowd.over);
-        let pace = Pace { over, longest_absence: Self::LONGEST_ABSENCE, has_streams: false };
+        let pace = Pace { over, longest_absence: Self::LONGEST_ABSENCE };
         Plan::crowd(crowd.visitors, &pace, &mut Pcg64::seed_from_u64(seed))
     }
 

@@ -12,7 +12,7 @@ use waiting_room_sim::plan::{Kind, Memory};
 
 /// A client with its own connections and cookies.
 #[derive(Debug)]
-pub(super) struct Client {
+pub(crate) struct Client {
     http: reqwest::Client,
     address: SocketAddr,
     kind: Kind,
@@ -22,10 +22,10 @@ pub(super) struct Client {
 
 /// The purpose of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Errand {
+pub(crate) enum Errand {
     /// Check out.
     Checkout,
-    /// Load this page, where 0 is the first, or submit a form on it.
+    /// Load this page, where 0 is the first.
     Page(usize),
     /// Ask whether the visitor is admitted, as the script of the waiting page does.
     Poll,
@@ -37,7 +37,7 @@ impl Client {
     /// # Errors
     ///
     /// The HTTP client cannot be initialized, which does not happen in practice.
-    pub(super) fn new(
+    pub(crate) fn new(
         address: SocketAddr,
         kind: Kind,
         memory: Memory,
@@ -55,8 +55,8 @@ impl Client {
     }
 
     /// Sends a request, and waits for the head of the response.
-    pub(super) async fn send(&self, errand: Errand) -> Result<Response, reqwest::Error> {
-        let (method, path, body) = errand.request(self.kind);
+    pub(crate) async fn send(&self, errand: Errand) -> Result<Response, reqwest::Error> {
+        let (method, path) = errand.request(self.kind);
         let url = format!("http://{}{path}", self.address);
         let request = self.http.request(method, url);
         let request = match (self.kind, errand) {
@@ -68,28 +68,12 @@ impl Client {
                 .header("sec-fetch-dest", "empty"),
             (Kind::Browser | Kind::ScriptedBrowser, _) => navigation(request),
         };
-        let request = match body {
-            Some(body) => request.header("content-type", body.media_type).body(body.text),
-            None => request,
-        };
-        request.send().await
-    }
-
-    /// Opens a push stream, and waits for the head of the response. The stream may last for as long
-    /// as the visitor waits.
-    pub(super) async fn follow(&self, path: &str) -> Result<Response, reqwest::Error> {
-        let request = self.http.get(format!("http://{}{path}", self.address)).timeout(STREAM);
-        let request = request.header(ACCEPT, "text/event-stream");
-        let request = match self.kind {
-            Kind::ApiWithToken => request.header(TOKEN_HEADER, &self.token),
-            Kind::ApiWithCookies | Kind::Browser | Kind::ScriptedBrowser => request,
-        };
         request.send().await
     }
 
     /// Stores the token of a response that carries it in a header. Cookies are stored by the HTTP
     /// client.
-    pub(super) fn remember(&mut self, response: &Response) {
+    pub(crate) fn remember(&mut self, response: &Response) {
         if let Some(token) = response.headers().get(TOKEN_HEADER) {
             self.token = token.clone();
         }
@@ -98,29 +82,15 @@ impl Client {
 
 impl Errand {
     /// The request of such a client.
-    const fn request(self, kind: Kind) -> (Method, &'static str, Option<Body>) {
+    const fn request(self, kind: Kind) -> (Method, &'static str) {
         match (self, kind.is_browser()) {
-            (Self::Checkout, true) => (Method::POST, "/checkout", None),
-            (Self::Checkout, false) => (Method::POST, "/api/checkout", None),
-            (Self::Poll, _) => (Method::GET, "/", None),
-            (Self::Page(number), true) => match number % 4 {
-                1 => (Method::GET, "/products/chair", None),
-                2 => (Method::POST, "/cart", Some(FORM)),
-                _ => (Method::GET, "/", None),
-            },
-            (Self::Page(number), false) => match number % 3 {
-                0 => (Method::GET, "/api/products", None),
-                1 => (Method::POST, "/api/cart", Some(JSON)),
-                _ => (Method::GET, "/api/cart", None),
-            },
+            (Self::Checkout, true) => (Method::POST, "/checkout"),
+            (Self::Checkout, false) => (Method::POST, "/api/checkout"),
+            (Self::Page(number), true) if number % 2 == 1 => (Method::GET, "/products/chair"),
+            (Self::Page(_), false) => (Method::GET, "/api/products"),
+            (Self::Page(_) | Self::Poll, _) => (Method::GET, "/"),
         }
     }
-}
-
-/// The body of a POST request.
-struct Body {
-    media_type: &'static str,
-    text: &'static str,
 }
 
 fn json(request: RequestBuilder) -> RequestBuilder {
@@ -137,15 +107,9 @@ fn navigation(request: RequestBuilder) -> RequestBuilder {
         .header("upgrade-insecure-requests", "1")
 }
 
-const FORM: Body = Body { media_type: "application/x-www-form-urlencoded", text: "product=chair" };
-const JSON: Body = Body { media_type: "application/json", text: "{\"product\":\"lamp\"}" };
-
 /// The time after which idle connections are closed, so that a long line needs few file
 /// descriptors.
 const IDLE: Duration = Duration::from_secs(4);
-
-/// The longest time of a push stream.
-const STREAM: Duration = Duration::from_secs(600);
 
 /// The time after which a visitor gives up on a response.
 const TIMEOUT: Duration = Duration::from_secs(10);

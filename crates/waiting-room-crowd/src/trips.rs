@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use crate::calls::Calls;
 
-/// The calls to the store, as far as the service [tells them](crate::tells_calls).
+/// The calls to the store, as far as the service [tells them](Calls).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Trips {
@@ -39,12 +39,12 @@ pub struct Tally {
 
 impl Trips {
     /// Adds the calls of a request. `is_new` is whether the visitor had no token.
-    pub(super) fn add(&mut self, purpose: Purpose, is_new: bool, calls: Calls) {
+    pub(crate) fn add(&mut self, purpose: Purpose, is_new: bool, calls: Calls) {
         let Self { newcomers, passes, polls, renewals, .. } = self;
         let tally = match purpose {
             Purpose::GetIn if is_new => newcomers,
             Purpose::GetIn => polls,
-            Purpose::GoOn if was_over(calls) => polls,
+            Purpose::GoOn if calls.find_session_over() => polls,
             Purpose::GoOn if calls.asked > 0 => renewals,
             Purpose::GoOn => passes,
             Purpose::Leave => return,
@@ -54,7 +54,7 @@ impl Trips {
     }
 
     /// Adds a request with a pass whose visitor was served.
-    pub(super) fn served(&mut self, calls: Calls) {
+    pub(crate) fn served(&mut self, calls: Calls) {
         self.late += u64::from(calls.asked > calls.answered);
         self.refused += u64::from(calls.refused);
     }
@@ -62,7 +62,7 @@ impl Trips {
 
 /// The purpose of a request, as the witness distinguishes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Purpose {
+pub(crate) enum Purpose {
     /// To be admitted or asked to wait: the room decides.
     GetIn,
     /// To see the next page, with a pass.
@@ -76,7 +76,7 @@ pub(super) enum Purpose {
 /// The node asks the store again after a ninth of the time that is left, or once a late call is over, which
 /// takes a second at most. Until then, a response without a call promises no more than the one before.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Unextended {
+pub(crate) struct Unextended {
     since: Option<Instant>,
     /// The time after which the node has to ask again.
     asks_again: Duration,
@@ -84,15 +84,15 @@ pub(super) struct Unextended {
 
 impl Unextended {
     /// No renewal has failed. A new pass is valid for this time.
-    pub(super) fn none(pass_lifetime: Duration) -> Self {
+    pub(crate) fn none(pass_lifetime: Duration) -> Self {
         Self { since: None, asks_again: (pass_lifetime / 9).max(LEFT_BEHIND) }
     }
 
     /// Returns whether a response with these calls promises a whole session, if it serves the visitor.
     /// The request was sent at `sent`, and the response arrives at `now`.
-    pub(super) fn promises_session(&mut self, calls: Calls, sent: Instant, now: Instant) -> bool {
+    pub(crate) fn promises_session(&mut self, calls: Calls, sent: Instant, now: Instant) -> bool {
         if calls.asked > 0 {
-            let is_extended = was_over(calls) || calls.asked == calls.extended;
+            let is_extended = calls.find_session_over() || calls.asked == calls.extended;
             self.since = (!is_extended).then_some(now);
         }
         match self.since {
@@ -104,12 +104,6 @@ impl Unextended {
 
 /// The time for which a node goes on with a renewal after its response.
 const LEFT_BEHIND: Duration = Duration::from_secs(1);
-
-/// Returns whether a request with a pass was that of a visitor whose session was over, so that the store
-/// has answered something else than whether it extends the session.
-pub(super) const fn was_over(calls: Calls) -> bool {
-    calls.answered > calls.extended + calls.refused
-}
 
 impl Tally {
     /// The calls of each request.
@@ -126,7 +120,7 @@ mod tests {
 
     /// The time from a request to its response.
     const SLOW: Duration = Duration::from_secs(1);
-    const NONE: Calls = Calls { asked: 0, answered: 0, extended: 0, refused: 0, ends: 0 };
+    const NONE: Calls = Calls { asked: 0, answered: 0, extended: 0, refused: 0 };
     const EXTENDED: Calls = Calls { asked: 1, answered: 1, extended: 1, ..NONE };
     const LATE: Calls = Calls { asked: 1, ..NONE };
     const REFUSED: Calls = Calls { asked: 1, answered: 1, refused: 1, ..NONE };

@@ -10,7 +10,7 @@ use waiting_room_sim::{Limits, Seen, VisitorNo};
 
 /// The passes and places of all visitors.
 #[derive(Debug)]
-pub(super) struct Claims {
+pub(crate) struct Claims {
     session: Duration,
     retention: Duration,
     first_retention: Duration,
@@ -37,7 +37,7 @@ struct Place {
 
 /// How certain the conclusions from an answer are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Surety {
+pub(crate) enum Surety {
     /// The store may be away, and may have decided otherwise.
     InDoubt,
     /// The node says that it could not extend the session: its store did not answer in time, or its
@@ -48,7 +48,7 @@ pub(super) enum Surety {
 }
 
 impl Claims {
-    pub(super) fn new(limits: &Limits) -> Self {
+    pub(crate) fn new(limits: &Limits) -> Self {
         Self {
             session: limits.session_duration,
             retention: limits.place_retention,
@@ -61,17 +61,17 @@ impl Claims {
     }
 
     /// The number of times that a visitor with a valid pass was kept out.
-    pub(super) const fn interrupted(&self) -> u64 {
+    pub(crate) const fn interrupted(&self) -> u64 {
         self.interrupted
     }
 
     /// The number of times that a place was taken away within its retention.
-    pub(super) const fn lost(&self) -> u64 {
+    pub(crate) const fn lost(&self) -> u64 {
         self.lost
     }
 
     /// Records the answer to a visitor.
-    pub(super) fn answered(
+    pub(crate) fn answered(
         &mut self,
         visitor: VisitorNo,
         sent: Timestamp,
@@ -153,14 +153,14 @@ impl Claims {
     }
 
     /// Records that a request sent at `sent` got no answer.
-    pub(super) fn failed(&mut self, visitor: VisitorNo, sent: Timestamp) {
+    pub(crate) fn failed(&mut self, visitor: VisitorNo, sent: Timestamp) {
         if let Some(place) = self.places.get_mut(&visitor) {
             place.doubtful_since.get_or_insert(sent);
         }
     }
 
     /// Records that a visitor leaves, and so holds nothing any more.
-    pub(super) fn leaves(&mut self, visitor: VisitorNo) {
+    pub(crate) fn leaves(&mut self, visitor: VisitorNo) {
         self.passes.remove(&visitor);
         self.places.remove(&visitor);
     }

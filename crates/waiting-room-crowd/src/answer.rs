@@ -10,11 +10,11 @@ use serde::Deserialize;
 use tower_waiting_room::{respond::REASON_HEADER, time::Timestamp, token::TOKEN_HEADER};
 use waiting_room_sim::ShownPosition;
 
-use super::draw::EventNotice;
+use crate::draw::EventNotice;
 
 /// The meaning of an answer for the visitor.
 #[derive(Debug)]
-pub(super) enum Answer {
+pub(crate) enum Answer {
     /// The visitor is admitted. The body of the response is the requested page.
     Admitted(Response),
     /// A rate limit refuses the request. The place of the visitor does not change.
@@ -27,36 +27,24 @@ pub(super) enum Answer {
     Waiting(Notice),
 }
 
-/// The contents of an answer in JSON, or of an event of a push stream.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct News {
-    pub(super) waiting_since: Option<Timestamp>,
-    pub(super) position: ShownPosition,
-    /// The time after which the visitor is asked to return.
-    pub(super) interval: Option<Duration>,
-    /// The time at which the server made the answer, in whole milliseconds.
-    pub(super) now: Option<Timestamp>,
-    pub(super) event: Option<EventNotice>,
-}
-
 /// The content of an answer that asks a visitor to wait.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Notice {
+pub(crate) struct Notice {
     /// The time after which the visitor is asked to return.
-    pub(super) interval: Duration,
-    pub(super) waiting_since: Option<Timestamp>,
-    pub(super) position: ShownPosition,
+    pub(crate) interval: Duration,
+    pub(crate) waiting_since: Option<Timestamp>,
+    pub(crate) position: ShownPosition,
     /// Whether a token came with the answer.
-    pub(super) gave_token: bool,
-    pub(super) basis: Basis,
+    pub(crate) gave_token: bool,
+    pub(crate) basis: Basis,
     /// The facts about an event, if there is one.
-    pub(super) event: Option<EventNotice>,
+    pub(crate) event: Option<EventNotice>,
 }
 
 /// The basis of an answer that asks a visitor to wait. Only a room with the debug header reports
 /// that an answer is not a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Basis {
+pub(crate) enum Basis {
     /// The decision of the room.
     Decision,
     /// The overload of a node, which has more calls to make than the store can process in time.
@@ -79,7 +67,7 @@ impl Answer {
     /// Reads the head of an answer, and its body if the answer asks the visitor to wait.
     ///
     /// The header `waiting-room` distinguishes the answers of the room from those of the shop.
-    pub(super) async fn read(response: Response) -> Result<Self, reqwest::Error> {
+    pub(crate) async fn read(response: Response) -> Result<Self, reqwest::Error> {
         let headers = response.headers();
         let gave_token = headers.contains_key(SET_COOKIE) || headers.contains_key(TOKEN_HEADER);
         match headers.get(OUTCOME).map(|outcome| outcome.as_bytes()) {
@@ -100,8 +88,11 @@ impl Answer {
                     .is_some_and(|content_type| content_type == "application/json");
                 let basis = Basis::of(headers);
                 let body = response.text().await?;
-                let News { waiting_since, position, event, .. } =
-                    if is_json { told_by_json(&body) } else { News::of_page(&body) };
+                let (waiting_since, position, event) = if is_json {
+                    told_by_json(&body)
+                } else {
+                    (None, told_by_page(&body), EventNotice::of_page(&body))
+                };
                 let notice = Notice { interval, waiting_since, position, gave_token, basis, event };
                 Ok(Self::Waiting(notice))
             }
@@ -136,38 +127,17 @@ fn is_limited(headers: &HeaderMap) -> bool {
     limits.iter().any(|limit| reason.starts_with(limit))
 }
 
-impl News {
-    /// The contents of a page for a visitor without scripts.
-    fn of_page(page: &str) -> Self {
-        let position = told_by_page(page);
-        let event = EventNotice::of_page(page);
-        Self { waiting_since: None, position, interval: None, now: None, event }
-    }
-
-    const NONE: Self = Self {
-        waiting_since: None,
-        position: ShownPosition::None,
-        interval: None,
-        now: None,
-        event: None,
+/// The start of the wait, the position, and the facts about an event in a JSON answer.
+fn told_by_json(body: &str) -> (Option<Timestamp>, ShownPosition, Option<EventNotice>) {
+    let Ok(Document { room }) = serde_json::from_str(body) else {
+        return (None, ShownPosition::None, None);
     };
-}
-
-/// The contents of a JSON answer.
-pub(super) fn told_by_json(body: &str) -> News {
-    let Ok(Document { room }) = serde_json::from_str(body) else { return News::NONE };
     let position = match room.position {
         Some(_) if room.is_approximate => ShownPosition::Approximate,
         Some(position) => ShownPosition::Exact(position),
         None => ShownPosition::None,
     };
-    News {
-        waiting_since: room.waiting_since.and_then(|at| at.parse().ok()),
-        position,
-        interval: room.retry_after_seconds.map(Duration::from_secs),
-        now: room.now.and_then(|at| at.parse().ok()),
-        event: room.event,
-    }
+    (room.waiting_since.and_then(|at| at.parse().ok()), position, room.event)
 }
 
 /// The position that the waiting page shows in its headline.
@@ -203,8 +173,6 @@ struct Room {
     position: Option<u32>,
     #[serde(default)]
     is_approximate: bool,
-    retry_after_seconds: Option<u64>,
-    now: Option<String>,
     event: Option<EventNotice>,
 }
 
@@ -234,9 +202,8 @@ mod tests {
         );
         let json = r#"{"waitingRoom":{"position":4,"waitingSince":"2026-11-21T08:00:00.250Z"}}"#;
         let since = Timestamp::from_millis(1_795_248_000_250);
-        let told = told_by_json(json);
-        assert_eq!((told.waiting_since, told.position), (Some(since), ShownPosition::Exact(4)));
-        assert_eq!(told_by_json("{}"), News::NONE);
+        assert_eq!(told_by_json(json), (Some(since), ShownPosition::Exact(4), None));
+        assert_eq!(told_by_json("{}"), (None, ShownPosition::None, None));
     }
 
     #[test]

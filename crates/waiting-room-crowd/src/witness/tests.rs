@@ -5,7 +5,7 @@ use tower_waiting_room::time::ManualClock;
 use waiting_room_sim::{Seen, ShownPosition};
 
 use super::*;
-use crate::crowd::{
+use crate::{
     answer::Basis,
     flight::Flight,
     trips::{Purpose, Unextended},
@@ -40,7 +40,7 @@ fn waiting_at_an_empty_room_is_excused_only_while_the_store_is_away() {
             witness.store_may_be_away();
         }
         departs(&witness, 1).answered(WAIT);
-        assert_eq!(witness.report(None).queued_while_free, early);
+        assert_eq!(witness.report().queued_while_free, early);
     }
 }
 
@@ -51,7 +51,7 @@ fn an_answer_that_is_not_a_decision_proves_nothing_about_the_store() {
         let mut flight = departs(&witness, 1);
         flight.is_based_on(basis);
         flight.answered(WAIT);
-        assert_eq!(witness.report(None).queued_while_free, early, "{basis:?}");
+        assert_eq!(witness.report().queued_while_free, early, "{basis:?}");
     }
 }
 
@@ -62,10 +62,10 @@ fn a_request_that_leaves_in_an_outage_is_in_doubt_until_its_answer() {
     let late = departs(&witness, 1);
     witness.store_is_back(None);
     late.answered(WAIT);
-    assert_eq!(witness.report(None).queued_while_free, 0);
+    assert_eq!(witness.report().queued_while_free, 0);
     // The first visitor may have taken the slot, so the second one is not told to wait too early.
     departs(&witness, 2).answered(WAIT);
-    assert_eq!(witness.report(None).queued_while_free, 0);
+    assert_eq!(witness.report().queued_while_free, 0);
 }
 
 #[test]
@@ -98,14 +98,12 @@ fn a_room_that_starts_over_may_hold_as_long_as_it_states() {
     let witness = witness();
     witness.store_is_back(Some(Duration::from_secs(60)));
     departs(&witness, 1).answered(WAIT);
-    assert_eq!(witness.report(None).queued_while_free, 0);
+    assert_eq!(witness.report().queued_while_free, 0);
 }
 
 #[test]
 fn a_pass_lasts_for_a_session_unless_the_node_reports_a_late_store() {
-    for (told, interrupted) in
-        [("0 0 0 0 0", 1), ("1 1 1 0 0", 1), ("1 0 0 0 0", 0), ("1 1 0 1 0", 0)]
-    {
+    for (told, interrupted) in [("0 0 0 0", 1), ("1 1 1 0", 1), ("1 0 0 0", 0), ("1 1 0 1", 0)] {
         let witness = witness();
         let clock = ManualClock::new(Timestamp::from_secs(1_000));
         witness.lock().clock = Arc::new(clock.clone());

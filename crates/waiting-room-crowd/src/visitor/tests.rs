@@ -48,7 +48,6 @@ async fn a_visitor_whose_session_is_over_returns_when_asked_to() {
         ending: Ending::Silence,
         patience: Some(Duration::from_millis(1_500)),
         absence: None,
-        follows: false,
     };
     Visitor::new(0, plan, address, witness).unwrap().live().await;
     let asked = asked.lock().unwrap();

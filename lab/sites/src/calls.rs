@@ -1,15 +1,13 @@
 //! Counts the calls to the store of the room that each request makes, and tells its client.
 //!
-//! Whether a request with a pass takes no round trip, and that of a newcomer one, cannot be seen from
-//! response times. So a node of an example counts the calls, and reports them in a header of the
-//! response. The crowd adds them up.
+//! The crowd reads the [`Calls`] from a header of each response, and adds them up.
 
-use std::{cell::Cell, fmt, future::Future, str::FromStr, sync::Arc, time::Duration};
+use std::{cell::Cell, future::Future, sync::Arc, time::Duration};
 
 use axum::{
     Router,
     extract::Request,
-    http::{HeaderMap, HeaderName, HeaderValue},
+    http::HeaderValue,
     middleware::{Next, from_fn},
 };
 use tokio::task_local;
@@ -20,28 +18,14 @@ use waiting_room_core::{
         event::{RoomPlan, Schedule},
     },
 };
-
-/// The calls that one request has made until its response was ready.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Calls {
-    /// The questions about the visitor itself.
-    pub(crate) asked: u32,
-    /// The questions that the store has answered.
-    pub(crate) answered: u32,
-    /// The renewals that have extended the session by its whole duration.
-    pub(crate) extended: u32,
-    /// The other renewals of sessions that go on.
-    pub(crate) refused: u32,
-    /// The reports that other visitors have left, which are made along with a question.
-    pub(crate) ends: u32,
-}
+use waiting_room_crowd::Calls;
 
 /// A store whose calls are counted, if the service [tells them](tells_calls).
 #[derive(Clone, Debug)]
-pub struct CountedStore<St>(pub St);
+pub(crate) struct CountedStore<St>(pub(crate) St);
 
 /// Adds a header with the number of calls to each response of a service with a [`CountedStore`].
-pub fn tells_calls(app: Router) -> Router {
+pub(crate) fn tells_calls(app: Router) -> Router {
     app.layer(from_fn(async |request: Request, next: Next| {
         let calls = CALLS.scope(Cell::default(), async {
             let response = next.run(request).await;
@@ -49,7 +33,7 @@ pub fn tells_calls(app: Router) -> Router {
         });
         let (mut response, calls) = calls.await;
         if let Ok(told) = HeaderValue::try_from(calls.to_string()) {
-            response.headers_mut().insert(HEADER, told);
+            response.headers_mut().insert(Calls::HEADER, told);
         }
         response
     }))
@@ -68,35 +52,6 @@ fn count(change: impl FnOnce(&mut Calls)) {
         change(&mut counted);
         calls.set(counted);
     });
-}
-
-impl Calls {
-    /// The calls of a request, by the headers of its response. None if the service does not tell.
-    pub(crate) fn told(headers: &HeaderMap) -> Self {
-        let told = headers.get(HEADER).and_then(|value| value.to_str().ok());
-        told.and_then(|value| value.parse().ok()).unwrap_or_default()
-    }
-}
-
-impl fmt::Display for Calls {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { asked, answered, extended, refused, ends } = self;
-        write!(f, "{asked} {answered} {extended} {refused} {ends}")
-    }
-}
-
-impl FromStr for Calls {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        let numbers: Result<Vec<u32>, _> = text.split(' ').map(str::parse).collect();
-        match numbers.as_deref() {
-            Ok(&[asked, answered, extended, refused, ends]) => {
-                Ok(Self { asked, answered, extended, refused, ends })
-            }
-            _ => Err(()),
-        }
-    }
 }
 
 /// Makes a call about a visitor.
@@ -182,7 +137,6 @@ impl<St: Store> Store for CountedStore<St> {
     }
 
     async fn leave(&self, id: VisitorId) -> Result<(), StoreError> {
-        count(|calls| calls.ends += 1);
         self.0.leave(id).await
     }
 
@@ -206,8 +160,6 @@ impl<St: Store> Store for CountedStore<St> {
     }
 }
 
-const HEADER: HeaderName = HeaderName::from_static("shop-store-calls");
-
 #[cfg(test)]
 mod tests {
     use tower_waiting_room::{
@@ -228,16 +180,16 @@ mod tests {
                 .room_store(store, StoreFailure::Wait)
                 .cookie(CookieSettings::default().insecure());
             let layer = WaitingRoomLayer::new(config.build().unwrap());
-            let shop = tells_calls(crate::app(layer));
+            let shop = tells_calls(shop::app(layer));
             let mut visitor = TestClient::browser(shop.clone(), clock);
             let told = |seen: &waiting_room_test::Seen| Calls::told(&seen.headers).to_string();
-            assert_eq!(told(&visitor.get("/").await), "1 1 0 0 0");
-            assert_eq!(told(&visitor.get("/").await), "0 0 0 0 0");
+            assert_eq!(told(&visitor.get("/").await), "1 1 0 0");
+            assert_eq!(told(&visitor.get("/").await), "0 0 0 0");
             clock.pass(MINUTE / 4).await;
-            assert_eq!(told(&visitor.get("/").await), "1 1 1 0 0");
-            assert_eq!(told(&TestClient::browser(shop, clock).get("/").await), "1 1 0 0 0");
+            assert_eq!(told(&visitor.get("/").await), "1 1 1 0");
+            assert_eq!(told(&TestClient::browser(shop, clock).get("/").await), "1 1 0 0");
             clock.pass(2 * MINUTE).await;
-            assert_eq!(told(&visitor.get("/").await), "2 2 0 0 0");
+            assert_eq!(told(&visitor.get("/").await), "2 2 0 0");
         });
     }
 
@@ -259,20 +211,6 @@ mod tests {
         }
         assert_eq!(judge(Renewal::End, 69), refused);
         assert_eq!(judge(Renewal::End, 70), over);
-    }
-
-    #[test]
-    fn a_header_that_is_missing_or_malformed_tells_of_no_call() {
-        let calls = Calls { asked: 3, answered: 2, extended: 1, refused: 1, ends: 7 };
-        for (text, told) in [
-            (calls.to_string(), calls),
-            ("3 2 1 0".to_owned(), Calls::default()),
-            ("3 2 1 0 x".to_owned(), Calls::default()),
-        ] {
-            let headers = HeaderMap::from_iter([(HEADER, text.parse().unwrap())]);
-            assert_eq!(Calls::told(&headers), told, "{text}");
-        }
-        assert_eq!(Calls::told(&HeaderMap::new()), Calls::default());
     }
 
     const MINUTE: Duration = Duration::from_secs(60);

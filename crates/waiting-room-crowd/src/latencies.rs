@@ -16,7 +16,7 @@ impl Latencies {
     /// The longest time that is recorded. Longer ones count as this one.
     const LONGEST: Duration = Duration::from_secs(60);
 
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let longest = micros(Self::LONGEST);
         let empty = Histogram::new_with_bounds(1, longest, 3)
             .expect("three digits of a minute are within the range of a histogram");
@@ -24,13 +24,13 @@ impl Latencies {
     }
 
     /// Records the response time of a request with a pass, during a fault or without one.
-    pub(super) fn passed(&mut self, took: Duration, in_trouble: bool) {
+    pub(crate) fn passed(&mut self, took: Duration, in_trouble: bool) {
         let passed = if in_trouble { &mut self.troubled } else { &mut self.calm };
         passed.saturating_record(micros(took));
     }
 
     /// Records the response time of a request without a pass, which needs a decision.
-    pub(super) fn decided(&mut self, took: Duration) {
+    pub(crate) fn decided(&mut self, took: Duration) {
         self.decisions.saturating_record(micros(took));
     }
 

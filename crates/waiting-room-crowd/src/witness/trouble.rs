@@ -6,14 +6,14 @@ use tower_waiting_room::time::Timestamp;
 
 /// The state of the fault, as far as it was reported to the witness.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::crowd) struct Trouble {
+pub(crate) struct Trouble {
     /// Whether there is a fault.
-    pub(in crate::crowd) is_on: bool,
+    pub(crate) is_on: bool,
     /// Whether the answers of the room may differ from what the store has decided.
-    pub(in crate::crowd) is_in_doubt: bool,
-    pub(super) healed_at: Option<Timestamp>,
-    pub(super) last_undecided_at: Option<Timestamp>,
-    pub(super) admissions: Admissions,
+    pub(crate) is_in_doubt: bool,
+    pub(crate) healed_at: Option<Timestamp>,
+    pub(crate) last_undecided_at: Option<Timestamp>,
+    pub(crate) admissions: Admissions,
 }
 
 /// The number of requests without a pass that were admitted, by time.
@@ -34,7 +34,7 @@ impl Trouble {
     const OVER_AFTER: Duration = Duration::from_secs(5);
 
     /// Records an answer that is not a decision of the room.
-    pub(in crate::crowd) fn was_undecided(&mut self, now: Timestamp) {
+    pub(crate) fn was_undecided(&mut self, now: Timestamp) {
         let Some(healed) = self.healed_at else { return };
         let last = self.last_undecided_at.map_or(healed, |last| last.max(healed));
         if now.since(last) <= Self::OVER_AFTER {
@@ -43,7 +43,7 @@ impl Trouble {
     }
 
     /// How long after the fault an answer still reported an outage or an overload of the store.
-    pub(super) fn undecided_after(&self) -> Duration {
+    pub(crate) fn undecided_after(&self) -> Duration {
         match (self.healed_at, self.last_undecided_at) {
             (Some(healed), Some(last)) => last.since(healed),
             _ => Duration::ZERO,
@@ -51,7 +51,7 @@ impl Trouble {
     }
 
     /// Records that a request without a pass was admitted.
-    pub(in crate::crowd) fn was_let_in(&mut self) {
+    pub(crate) fn was_let_in(&mut self) {
         let Admissions { before, meanwhile, after } = &mut self.admissions;
         let now = match (self.is_on, self.healed_at) {
             (true, _) => meanwhile,

@@ -9,19 +9,19 @@ use waiting_room_sim::VisitorNo;
 /// The facts about an event in one answer: only public ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct EventNotice {
+pub(crate) struct EventNotice {
     /// The commitment to the seed, as 64 hexadecimal digits.
-    pub(super) commitment: Option<String>,
-    pub(super) number: Option<u32>,
-    pub(super) place: Option<u32>,
-    pub(super) entrants: Option<u32>,
+    pub(crate) commitment: Option<String>,
+    pub(crate) number: Option<u32>,
+    pub(crate) place: Option<u32>,
+    pub(crate) entrants: Option<u32>,
     /// The seed, as 64 hexadecimal digits.
-    pub(super) seed: Option<String>,
+    pub(crate) seed: Option<String>,
 }
 
 /// The facts about a draw that all visitors received.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Draw {
+pub(crate) struct Draw {
     /// The commitment, from the first answer before the start.
     commitment: Option<String>,
     /// The seed and the number of entrants, from the first answer after the start.
@@ -39,23 +39,22 @@ struct Entrant {
 
 /// The result of recomputing the draw for each entrant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Recomputed {
+#[non_exhaustive]
+pub struct Recomputed {
     /// The visitors who were told a number.
-    pub(super) entrants: u64,
+    pub entrants: u64,
     /// The visitors whose place follows from what is published.
-    pub(super) recomputed: u64,
+    pub recomputed: u64,
     /// The visitors whose place does not, or is not the one that they were told, and the answers that
     /// contradict an earlier one.
-    pub(super) mismatches: u64,
-    /// The places of the entrants.
-    pub(super) places: HashMap<VisitorNo, u32>,
+    pub mismatches: u64,
     /// The published order.
-    pub(super) order: Option<Shuffle>,
+    pub(crate) order: Option<Shuffle>,
 }
 
 impl EventNotice {
     /// Reads the sentences on the waiting page. A browser without scripts sees nothing else.
-    pub(super) fn of_page(page: &str) -> Option<Self> {
+    pub(crate) fn of_page(page: &str) -> Option<Self> {
         if let Some((_, result)) = page.split_once("Your number ")
             && let Some((number, result)) = result.split_once(" of ")
             && let Some((entrants, result)) = result.split_once(" got place ")
@@ -78,7 +77,7 @@ impl EventNotice {
 
 impl Draw {
     /// Records what an answer to a visitor contains.
-    pub(super) fn told(&mut self, visitor: VisitorNo, notice: &EventNotice) {
+    pub(crate) fn told(&mut self, visitor: VisitorNo, notice: &EventNotice) {
         if let Some(commitment) = &notice.commitment {
             let known = self.commitment.get_or_insert_with(|| commitment.clone());
             self.contradictions += u64::from(known != commitment);
@@ -103,17 +102,16 @@ impl Draw {
     }
 
     /// Recomputes the places of all entrants of this event, from nothing but what was published.
-    pub(super) fn recompute(&self, room: &str, event: &str) -> Recomputed {
+    pub(crate) fn recompute(&self, room: &str, event: &str) -> Recomputed {
         let order = self.order(room, event);
         let mut result = Recomputed {
             entrants: self.entrants.len() as u64,
             mismatches: self.contradictions,
             ..Recomputed::default()
         };
-        for (visitor, Entrant { number, place: told }) in &self.entrants {
+        for Entrant { number, place: told } in self.entrants.values() {
             let place = order.as_ref().and_then(|order| order.place_of(*number));
             let is_right = place.is_some() && told.is_none_or(|told| place == Some(told));
-            result.places.extend(place.map(|place| (*visitor, place)));
             result.recomputed += u64::from(is_right);
             result.mismatches += u64::from(!is_right);
         }
