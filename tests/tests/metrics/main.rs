@@ -9,5 +9,4 @@
 mod alerts;
 mod everything;
 mod scene;
-mod stores;
 mod table;

@@ -1,31 +1,31 @@
-//! A store of limits that looks to the layer like one in another process.
+//! The double of a store of rate limits, which looks to the layer like one in another process.
 
 use std::{
     collections::HashMap,
     future::{Future, ready},
     pin::Pin,
     slice,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, PoisonError},
 };
 
-use tower_waiting_room::{
-    room::StoreError,
-    time::{Clock, ManualClock},
-};
 use waiting_room_core::{
-    Limiter, Timestamp,
+    Limiter, StoreError, Timestamp,
+    error::StoreErrorKind,
     rate::{
         Charge, ChargeReply, ChargeRequest, KeyHasher, RatePolicy, RateStore,
         charging::{LimiterCharge, charge_all},
     },
+    time::{Clock, ManualClock},
 };
 
-/// The limiters of core behind the trait [`RateStore`].
+/// The limiters of core behind the trait [`RateStore`], which can be made to fail. All clones are one
+/// store.
 #[derive(Clone, Debug)]
-pub(crate) struct CoreLimits {
+pub struct RateStoreDouble {
     clock: ManualClock,
     /// The limits by name.
     limits: Arc<Mutex<HashMap<String, Known>>>,
+    failure: Arc<Mutex<Option<StoreErrorKind>>>,
 }
 
 /// A limit that the layer has charged before.
@@ -35,29 +35,53 @@ struct Known {
     limiter: Limiter,
 }
 
-impl CoreLimits {
-    pub(crate) fn new(clock: &ManualClock) -> Self {
-        Self { clock: clock.clone(), limits: Arc::default() }
+impl RateStoreDouble {
+    /// A store that works.
+    #[must_use]
+    pub fn new(clock: &ManualClock) -> Self {
+        Self { clock: clock.clone(), limits: Arc::default(), failure: Arc::default() }
+    }
+
+    /// A store that fails from the beginning, as if the server could not be reached.
+    #[must_use]
+    pub fn unavailable() -> Self {
+        let store = Self::new(&ManualClock::default());
+        store.fails(Some(StoreErrorKind::Unavailable));
+        store
+    }
+
+    /// Makes the store fail with this kind of error, or work.
+    pub fn fails(&self, failure: Option<StoreErrorKind>) {
+        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
+    }
+
+    fn check(&self) -> Result<(), StoreError> {
+        let failure = *self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        failure.map_or(Ok(()), |kind| Err(StoreError::new(kind)))
     }
 
     fn limiter(&self, policy: &Arc<RatePolicy>) -> Limiter {
-        let mut limits = self.limits.lock().unwrap();
+        let mut limits = self.limits.lock().unwrap_or_else(PoisonError::into_inner);
         let make = || {
-            let limiter = Limiter::new(policy.algorithm(), policy.quotas(), 1_000).unwrap();
+            let limiter = Limiter::new(policy.algorithm(), policy.quotas(), 1_000)
+                .expect("the layer has checked the policy");
             Known { policy: Arc::clone(policy), limiter }
         };
         let known = limits.entry(policy.name().to_owned()).or_insert_with(make);
         if known.policy.algorithm() != policy.algorithm() {
             *known = make();
         } else if known.policy.quotas() != policy.quotas() {
-            let limiter = known.limiter.with_quotas(policy.quotas(), self.clock.now()).unwrap();
+            let limiter = known
+                .limiter
+                .with_quotas(policy.quotas(), self.clock.now())
+                .expect("the layer has checked the quotas");
             *known = Known { policy: Arc::clone(policy), limiter };
         }
         known.limiter.clone()
     }
 }
 
-impl RateStore for CoreLimits {
+impl RateStore for RateStoreDouble {
     fn hasher(&self) -> KeyHasher {
         KeyHasher::shared([3, 1])
     }
@@ -66,6 +90,9 @@ impl RateStore for CoreLimits {
         &self,
         asks: &[ChargeRequest],
     ) -> Pin<Box<dyn Future<Output = Result<Vec<ChargeReply>, StoreError>> + Send>> {
+        if let Err(error) = self.check() {
+            return Box::pin(ready(Err(error)));
+        }
         let limiters: Vec<_> = asks.iter().map(|ask| self.limiter(&ask.policy)).collect();
         Box::pin(ready(Ok(decide(asks, &limiters, self.clock.now()))))
     }
@@ -76,6 +103,7 @@ impl RateStore for CoreLimits {
         charge: &Charge,
         cost: u64,
     ) -> Result<Charge, StoreError> {
+        self.check()?;
         let mut settled = *charge;
         let limiter = self.limiter(&ask.policy);
         limiter.settle(ask.key, ask.tier, &mut settled, cost, self.clock.now());
@@ -99,7 +127,9 @@ fn decide(asks: &[ChargeRequest], limiters: &[Limiter], now: Timestamp) -> Vec<C
     }
     let mut hard = hard.iter();
     let mut soft = soft.iter();
-    let said = |ask: &ChargeRequest| if ask.is_soft { soft.next() } else { hard.next() }.unwrap();
+    let said = |ask: &ChargeRequest| {
+        if ask.is_soft { soft.next() } else { hard.next() }.expect("each request was charged")
+    };
     let reply = |said: &LimiterCharge<'_>| match said.decision() {
         Some(decision) => ChargeReply::new(decision.describe(), said.charge()),
         None => ChargeReply::default(),
