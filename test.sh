@@ -1,175 +1,248 @@
 #!/usr/bin/env bash
-# All checks that must pass before a change is merged. CI runs exactly this.
+# The checks that must pass before a change is merged.
 #
-#   ./test.sh           everything
-#   ./test.sh --quick   the checks of the source, the lints, and the unit tests of the core and the
-#                       layer, for use while working on a change; installs nothing
+#   ./test.sh          the product: its sources, lints and tests, with real servers, browsers and clients
+#   ./test.sh --all    also each feature alone, what would be published, and the lab: what CI runs
+#
+#   --without NAME,…   leaves out these steps, and names them at the end
+#   --only NAME,…      runs only these steps
+#
+# Each step prints its name after `==`. No step is left out because a part of it is missing: the first one
+# installs the parts on Debian, and a missing part fails.
 set -euo pipefail
 cd "$(dirname "$0")"
 
-case "$#:${1-}" in
-    0:) quick=false ;;
-    1:--quick) quick=true ;;
-    *)
-        echo "usage: ./test.sh [--quick]" >&2
-        exit 2
-        ;;
-esac
+fail() {
+    echo "test.sh: $*" >&2
+    exit 2
+}
+
+all=false only='' without=''
+while (($#)); do
+    case $1 in
+        --all) all=true ;;
+        --only) only=,${2:?'the names of steps'}, && shift ;;
+        --without) without=,${2:?'the names of steps'}, && shift ;;
+        *) fail "unknown option $1: --all, --without NAME,… or --only NAME,…" ;;
+    esac
+    shift
+done
 
 # Incremental data from a build of another commit is of no use here, and rustc 1.95 may fail on it.
 export CARGO_INCREMENTAL=0
+target=${CARGO_TARGET_DIR:-target}
+lab=(--manifest-path lab/Cargo.toml)
 
-step() { printf '\n== %02d:%02d %s\n' $((SECONDS / 60)) $((SECONDS % 60)) "$*"; }
+# --- Steps, and what each takes ---
+names=, took='' current='' began=0 spent=0
+clock=$(mktemp)
+trap 'rm -f "$clock"' EXIT
 
-if ! $quick; then
-    step "the dependencies of the tests"
+# Sets `cpu` to the seconds of CPU time that all programs have taken up to now.
+read_cpu() {
+    local user system
+    times >"$clock"
+    { read -r _ && read -r user system; } <"$clock"
+    system=${system%.*} user=${user%.*}
+    cpu=$((${user%m*} * 60 + ${user#*m} + ${system%m*} * 60 + ${system#*m}))
+}
+
+end_step() {
+    [[ -n $current ]] || return 0
+    read_cpu
+    printf -v took '%s%-12s %6d %6d\n' "$took" "$current" $((cpu - spent)) $((SECONDS - began))
+    current='' spent=$cpu
+}
+
+# Begins a step of the product. Fails if it is left out.
+step() {
+    end_step
+    names+=$1,
+    [[ -z $only || $only == *,$1,* ]] || return 1
+    if [[ $without == *,$1,* ]]; then
+        left_out+=("$1")
+        return 1
+    fi
+    current=$1 began=$SECONDS
+    printf '\n== %s: %s\n' "$1" "$2"
+}
+
+# The same for a step of --all.
+step_of_all() {
+    if $all || [[ $only == *,$1,* ]]; then
+        step "$@"
+    else
+        end_step
+        names+=$1,
+        return 1
+    fi
+}
+left_out=()
+
+# --- The product ---
+if step parts "the servers, browsers and clients of the tests"; then
     scripts/install-test-parts.sh
+fi
 
-    step "containers, workflows and forms"
+if step format "as rustfmt writes it"; then
+    cargo fmt --all --check
+    cargo fmt "${lab[@]}" --all --check
+fi
+
+if step structure "no circles, no upward arrows, no long functions, no growth"; then
+    scripts/check-structure.py --self-test
+    scripts/check-structure.py
+    if grep -rn --include=Cargo.toml '/lab/' crates examples tests; then
+        fail "the product depends on the lab"
+    fi
+    scripts/lines.sh
+fi
+
+if step promises "the tests that docs/promises.md and docs/compared.md name exist"; then
+    scripts/check-promises.py --self-test
+    scripts/check-promises.py
+fi
+
+if step words "one meaning each, as in docs/glossary.md, and every language has every sentence"; then
+    scripts/check-words.py --self-test
+    scripts/check-words.py
+    scripts/untranslated.py
+fi
+
+if step ship "containers, workflows and forms"; then
     scripts/check-ship.sh --self-test
     scripts/check-ship.sh
 fi
 
-step "format"
-cargo fmt --all --check
-
-step "structure: no circles, no upward arrows, no long functions"
-scripts/check-structure.py --self-test
-scripts/check-structure.py
-
-step "promises: the tests that docs/promises.md and docs/compared.md name exist"
-scripts/check-promises.py --self-test
-scripts/check-promises.py
-
-step "words: one meaning each, as in docs/glossary.md"
-scripts/check-words.py --self-test
-scripts/check-words.py
-
-step "lints"
-cargo clippy --workspace --all-targets --all-features --quiet -- -D warnings
-
-if $quick; then
-    step "unit tests of the core and the layer"
-    cargo test --quiet -p waiting-room-core -p tower-waiting-room --all-features --lib
-    step "the quick checks passed; before a merge: ./test.sh"
-    exit
+if step lints "clippy over everything"; then
+    cargo clippy --workspace --all-targets --all-features --quiet -- -D warnings
 fi
 
-step "documentation"
-RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --all-features --quiet
-
-step "public API: it is that of docs/api.txt"
-scripts/public-api.py
-
-step "public API: the version number allows its changes since the last release"
-# `|| true`: without a tag, or outside of a repository, git fails.
-last_release=$(git describe --tags --abbrev=0 --match 'v[0-9]*' 2>/dev/null || true)
-if [[ -z $last_release ]]; then
-    echo "there is no tag of a release (v0.1.0, …) to compare with"
-elif ! command -v cargo-semver-checks >/dev/null; then
-    echo "cargo-semver-checks is not installed; to compare with $last_release: cargo install cargo-semver-checks --locked"
-else
-    cargo semver-checks --baseline-rev "$last_release" \
-        -p tower-waiting-room -p waiting-room-cloudflare -p waiting-room-core \
-        -p waiting-room-dashboard -p waiting-room-ledger \
-        -p waiting-room-redis -p waiting-room-test
+if step tests "all tests of the product"; then
+    # Tests with foreign clients mostly wait for those clients, so there are more threads than cores.
+    RUST_TEST_THREADS="${RUST_TEST_THREADS:-6}" cargo test --workspace --all-features
 fi
 
-step "each feature by itself"
-for feature in "" axum files metrics room tonic; do
-    cargo clippy --quiet -p tower-waiting-room --no-default-features --features "$feature" \
-        -- -D warnings
-done
-cargo check --quiet -p waiting-room-redis
-cargo check --quiet -p waiting-room-ledger --no-default-features
-limits_alone=(-p tower-waiting-room --no-default-features --features axum)
-cargo test --quiet "${limits_alone[@]}" --lib --tests
+# --- The product, in every form that it is published in ---
+if step_of_all docs "every page of the documentation"; then
+    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --all-features --quiet
+fi
 
-step "packages that a program builds because of the layer"
-scripts/packages.sh
+if step_of_all api "the public API is that of docs/api.txt"; then
+    scripts/public-api.py
+fi
 
-step "tests"
-# The tests with foreign clients mostly wait for those clients, so there are more threads than
-# cores.
-RUST_TEST_THREADS="${RUST_TEST_THREADS:-6}" cargo test --workspace --all-features
-
-step "adding a rule, a field, a sentence, an algorithm and a format takes the files that the map says"
-scripts/add-a-thing.py
-
-step "languages: each built-in one has every sentence"
-scripts/untranslated.py
-
-step "the quick start of the guide, followed from cargo new"
-scripts/newcomer.sh
-
-step "attacks over real sockets, in short, with a fresh seed"
-cargo run --quiet -p abuse -- --short
-
-step "loom: the gate in every interleaving of two threads"
-scripts/loom.sh
-
-# All programs have all features, so that they share one build.
-run() { cargo run --quiet --all-features --bin "$1" -- "${@:2}"; }
-
-step "a short simulation with a fresh seed"
-run waiting-room-studies \
-    --trace examples/shop/data/worldcup98-1998-06-30.csv --visits 20000 --limit 20 --rate 20 --seeds 2
-
-step "a short simulation of a day with an event in its middle, with a fresh seed"
-run waiting-room-studies \
-    --trace examples/shop/data/worldcup98-1998-06-30.csv --visits 40000 --limit 20 --rate 20 --seeds 2 --event
-
-step "rate limits against an exact log, with a fresh seed"
-run waiting-room-studies accuracy --requests 20000
-
-step "a short simulation of the gate, with a fresh seed"
-run waiting-room-studies gate --quick
-
-step "four nodes under faults, with fresh seeds"
-# Here the limit on new visitors decides when visitors are admitted; lab/scripts/faults.sh admits them
-# faster.
-for trouble in "redis none store-lost" "valkey failover"; do
-    read -r engine faults <<<"$trouble"
-    # shellcheck disable=SC2086 # the names of several faults
-    run cluster --engine "$engine" --ignore-times --admissions 0 \
-        --limit 40 --rate 40 --session 8s --visitors 300 --over 15s --drain 15s --at 4s --lasts 3s \
-        faults $faults
-done
-
-step "three sites with one limit, whose ledger is killed, with a fresh seed"
-run sites --limit 60 --per-second 20 --over 20s --admissions 10 --fault ledger
-
-step "many sites, in short: the known properties of each policy"
-cargo run --release --quiet -p waiting-room-studies -- figures --quick
-
-step "instructions and allocations of a request: none above the last known"
-cargo run --release --quiet -p waiting-room-bench -- bars --counted-only
-
-step "files that a request passes through: no more than docs/architecture.md says"
-scripts/files-crossed.py
-
-step "packages: each published crate builds from what would be published"
-# Cargo keeps what it has unpacked and compiled from the registry of an earlier dry run, whose versions
-# are the same.
-rm -rf "${CARGO_HOME:-$HOME/.cargo}"/registry/{src,cache}/-*/{tower-waiting-room,waiting-room-}*
-rm -rf "${CARGO_TARGET_DIR:-target}"/debug/.fingerprint/{tower-waiting-room,waiting-room-}*
-cargo publish --workspace --dry-run --allow-dirty --quiet
-
-step "the oldest supported toolchain"
-msrv=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
-if rustup run "$msrv" cargo --version >/dev/null 2>&1; then
-    for package in tower-waiting-room waiting-room-{cloudflare,core,dashboard,ledger,redis,test}; do
-        cargo "+$msrv" check --quiet --all-features --target-dir "target/msrv" -p "$package"
+if step_of_all features "each feature by itself"; then
+    for feature in "" axum files metrics room tonic; do
+        cargo clippy --quiet -p tower-waiting-room --no-default-features --features "$feature" -- -D warnings
     done
-else
-    echo "Rust $msrv is not installed; to check it: rustup toolchain install $msrv --profile minimal"
+    cargo check --quiet -p tower-waiting-room --no-default-features --features axum --lib --tests
+    cargo test --quiet -p tower-waiting-room --no-default-features --features axum --test features
+    cargo check --quiet -p waiting-room-redis
+    cargo check --quiet -p waiting-room-ledger --no-default-features
 fi
 
-step "dependencies"
-if command -v cargo-deny >/dev/null; then
-    cargo deny --log-level error check advisories licenses bans sources
-else
-    echo "cargo-deny is not installed; to check advisories, licences and sources: cargo install cargo-deny --locked"
+if step_of_all packages "how many a program builds because of the layer"; then
+    scripts/packages.sh
 fi
 
-step "all checks passed"
+if step_of_all things "a rule, a field, a sentence, an algorithm and a format take the files that the map says"; then
+    scripts/add-a-thing.py
+fi
+
+if step_of_all newcomer "the quick start of the guide, followed from cargo new"; then
+    scripts/newcomer.sh
+fi
+
+if step_of_all publish "each published crate builds from what would be published"; then
+    # Cargo keeps what it has unpacked and compiled from the registry of an earlier dry run, whose
+    # versions are the same.
+    rm -rf "${CARGO_HOME:-$HOME/.cargo}"/registry/{src,cache}/-*/{tower-waiting-room,waiting-room-}*
+    rm -rf "$target"/debug/.fingerprint/{tower-waiting-room,waiting-room-}*
+    cargo publish --workspace --dry-run --allow-dirty --quiet
+fi
+
+if step_of_all msrv "the oldest supported toolchain"; then
+    msrv=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+    rustup run "$msrv" cargo --version >/dev/null 2>&1 || rustup toolchain install "$msrv" --profile minimal
+    for package in $(scripts/published.py); do
+        cargo "+$msrv" check --quiet --all-features --target-dir "$target/msrv" -p "$package"
+    done
+fi
+
+# --- The lab ---
+if step_of_all lab-lints "clippy over the lab"; then
+    cargo clippy "${lab[@]}" --workspace --all-targets --all-features --quiet -- -D warnings
+fi
+
+if step_of_all lab-tests "all tests of the lab"; then
+    cargo test "${lab[@]}" --workspace --all-features --quiet
+fi
+
+# Its programs are started from where they are built, so that cargo does not choose other features.
+built() {
+    cargo build "${lab[@]}" --workspace --all-features --quiet
+    "$target/debug/$1" "${@:2}"
+}
+day=examples/shop/data/worldcup98-1998-06-30.csv
+
+if step_of_all attacks "over real sockets, in short, with a fresh seed"; then
+    built abuse --short
+fi
+
+if step_of_all simulations "a day, a day with an event, rate limits against an exact log, and the gate, with fresh seeds"; then
+    built waiting-room-studies --trace "$day" --visits 20000 --limit 20 --rate 20 --seeds 2
+    built waiting-room-studies --trace "$day" --visits 40000 --limit 20 --rate 20 --seeds 2 --event
+    built waiting-room-studies accuracy --requests 20000
+    built waiting-room-studies gate --quick
+fi
+
+if step_of_all cluster "four nodes under faults, with fresh seeds"; then
+    # The limit on new visitors decides here when visitors are admitted; lab/scripts/faults.sh admits
+    # them faster.
+    for trouble in "redis none store-lost" "valkey failover"; do
+        read -r engine faults <<<"$trouble"
+        # shellcheck disable=SC2086 # the names of several faults
+        built cluster --engine "$engine" --ignore-times --admissions 0 --limit 40 --rate 40 --session 8s \
+            --visitors 300 --over 15s --drain 15s --at 4s --lasts 3s faults $faults
+    done
+fi
+
+if step_of_all sites "three sites with one limit, whose ledger is killed, with a fresh seed"; then
+    built sites --limit 60 --per-second 20 --over 20s --admissions 10 --fault ledger
+fi
+
+if step_of_all loom "the gate in every interleaving of two threads"; then
+    scripts/loom.sh
+fi
+
+# One build of what is measured.
+release() {
+    cargo build "${lab[@]}" --release --quiet -p waiting-room-bench -p waiting-room-studies
+    "$target/release/$1" "${@:2}"
+}
+
+if step_of_all figures "many sites, in short: the known properties of each policy"; then
+    release waiting-room-studies figures --quick
+fi
+
+if step_of_all bars "instructions and allocations of a request: none above the last known"; then
+    release waiting-room-bench bars --counted-only
+fi
+
+if step_of_all crossed "files that a request passes through: no more than docs/architecture.md says"; then
+    scripts/files-crossed.py
+fi
+
+# --- What the steps took ---
+end_step
+for name in ${only//,/ } ${without//,/ }; do
+    [[ $names == *,$name,* ]] || fail "there is no step $name; the steps are ${names//,/ }"
+done
+printf '\n%-12s %6s %6s\n%s' step "CPU s" s "$took"
+read_cpu
+printf '%-12s %6d %6d\n' all "$cpu" "$SECONDS"
+if ((${#left_out[@]})); then
+    echo "left out: ${left_out[*]}"
+fi
+echo "== passed"

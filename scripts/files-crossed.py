@@ -30,7 +30,10 @@ FEW, MANY = 200, 1_000
 
 def build():
     """Builds the benchmark program, and returns its path."""
-    subprocess.run(["cargo", "build", "--release", "--quiet", "-p", "waiting-room-bench"], cwd=ROOT, check=True)
+    # With the studies, as in test.sh, so that both are one build.
+    packages = ["-p", "waiting-room-bench", "-p", "waiting-room-studies"]
+    lab = ["--manifest-path", "lab/Cargo.toml"]
+    subprocess.run(["cargo", "build", *lab, "--release", "--quiet", *packages], cwd=ROOT, check=True)
     target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     return target / "release" / "waiting-room-bench"
 

@@ -59,11 +59,12 @@ if ! has valkey-server; then
         fail "apt-get could not install valkey-server"
 fi
 
-# --- From PyPI: the packages that tests/requirements.txt pins, in .venv ---
+# --- From PyPI: what the tests and the checks need, with pinned versions, in .venv ---
 .venv/bin/python -c 'import pip' 2>/dev/null || python3 -m venv --clear .venv ||
     fail "python3 cannot make .venv"
-.venv/bin/pip install --quiet --disable-pip-version-check --requirement tests/requirements.txt ||
-    fail "pip could not install what tests/requirements.txt asks for"
+.venv/bin/pip install --quiet --disable-pip-version-check \
+    --requirement tests/requirements.txt --requirement scripts/tools.txt ||
+    fail "pip could not install what tests/requirements.txt and scripts/tools.txt ask for"
 
 # --- From npm: the packages that tests/package.json pins, in tests/node_modules ---
 (($(node -p 'parseInt(process.versions.node)') >= 20)) ||

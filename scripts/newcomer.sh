@@ -11,4 +11,6 @@ cd "$(dirname "$0")/.."
 
 # Compiled dependencies are shared with the tests of this checkout.
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$PWD/target}"
-exec cargo run --quiet -p tests --bin newcomer
+# With all features, as in ./test.sh, so that both are one build.
+cargo build --quiet --workspace --all-features --bin newcomer
+exec "$CARGO_TARGET_DIR/debug/newcomer"

@@ -21,8 +21,10 @@ cargo lab waiting-room-studies -- gate \
 echo "== its steepest hour over loopback"
 cargo run --release -p shop -- --replay "$day"
 
-echo "== the CPU of a converter, without a gate and with one"
-cargo run --release -p converter -- --adaptive --out docs/figures
+echo "== many sites that share one limit"
+cargo lab waiting-room-studies -- figures --out docs/figures
 
 echo "== the cost, compared with the peers"
-cargo lab waiting-room-bench -- all --full
+cargo lab waiting-room-bench -- bars --full
+cargo lab waiting-room-bench -- cases --full
+cargo lab waiting-room-bench -- room --full

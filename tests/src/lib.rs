@@ -73,6 +73,6 @@ pub use crate::{
     replay::{Reader, replay},
     server::{House, application, config},
     session::Session,
-    table::{MetricRow, documented_metrics},
+    table::{MetricRow, documented_metrics, ledger_metrics},
     visitor::{Seen, Visitor, obey, until},
 };

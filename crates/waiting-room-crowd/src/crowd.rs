@@ -214,14 +214,4 @@ mod tests {
             assert!((200..=600).contains(&share(&|plan| plan.patience.is_some())));
         }
     }
-
-    /// A simulated world has the same visitors as a real crowd with the same seed.
-    #[test]
-    fn a_crowd_is_the_one_that_a_simulated_world_draws() {
-        for seed in seeds(3) {
-            let pace = Pace { over: MINUTE, longest_absence: Duration::from_secs(48) };
-            let of_world = Plan::crowd(200, &pace, &mut Pcg64::seed_from_u64(seed));
-            assert_eq!(Crowd::even(200, MINUTE, Some(seed), PROMISES).plans, of_world);
-        }
-    }
 }

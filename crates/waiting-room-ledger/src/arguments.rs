@@ -1,6 +1,6 @@
 //! The arguments of the program.
 
-use std::{collections::BTreeSet, path::PathBuf, time::Duration};
+use std::{collections::BTreeSet, net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use waiting_room_core::ConfigError;
@@ -106,6 +106,9 @@ pub(crate) struct Serve {
     /// The address to listen on
     #[arg(long, default_value = "127.0.0.1:7400")]
     pub(crate) listen: String,
+    /// The address on which Prometheus reads the metrics; without it, there are none
+    #[arg(long)]
+    pub(crate) metrics: Option<SocketAddr>,
     /// The names of the rooms
     #[arg(long, required = true, value_delimiter = ',')]
     pub(crate) room: Vec<String>,

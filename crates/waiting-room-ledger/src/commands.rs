@@ -2,6 +2,7 @@
 
 use std::{error::Error, time::Duration};
 
+use metrics_exporter_prometheus::PrometheusBuilder;
 use tokio::{
     net::TcpListener,
     sync::watch,
@@ -86,6 +87,11 @@ async fn run_serve(serve: Serve) -> Result<(), Failure> {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
     let keys = ServerKeys::read(&serve.site_keys, serve.operator_keys.as_deref())?;
+    if let Some(address) = serve.metrics {
+        // Before the holders, which describe the metrics.
+        let exporter = PrometheusBuilder::new().with_http_listener(address);
+        exporter.install().map_err(|error| format!("metrics is {address}: {error}"))?;
+    }
     let (stop, stopped) = watch::channel(false);
     let mut rooms = Vec::new();
     let mut holders = JoinSet::new();

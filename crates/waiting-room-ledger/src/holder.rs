@@ -23,6 +23,7 @@
 
 mod desk;
 mod events;
+mod gauges;
 mod presence;
 mod reception;
 mod run;
@@ -31,7 +32,10 @@ mod term;
 mod tests;
 mod times;
 
-pub(crate) use self::events::{Delivery, Event, OpenRefused, StreamId};
+pub(crate) use self::{
+    events::{Delivery, Event, OpenRefused, StreamId},
+    gauges::count_refused_stream,
+};
 pub use self::{
     events::{HolderHandle, Order, OrderError, Role},
     run::Holder,

@@ -76,7 +76,16 @@
 //! The ledger decides about no visitor: the rooms of the sites do. It encrypts nothing: the frames are
 //! sealed, so they cannot be forged, repeated or reordered, but they can be read. It elects no leader: the
 //! keeper determines which process holds a room.
+//!
+//! # Features
+//!
+//! | feature | what it adds |
+//! |---|---|
+//! | `cli` (default) | the program `waiting-room-ledger`; a service that runs a [`Holder`] of its own does not need it |
+//! | `postgres` (default) | [`PostgresKeeper`](keeper::PostgresKeeper), which keeps everything in PostgreSQL |
+//! | `site` (default) | [`SiteStore`], the room of a site on Redis or Valkey |
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(
     test,
     allow(

@@ -1,7 +1,6 @@
 //! The visitors of a shop, each with a plan that is drawn before it arrives.
 //!
-//! Real HTTP clients follow these plans, and so do the visitors of a simulated world, so that both can
-//! be compared. All plans follow from the seed.
+//! The HTTP clients of `waiting-room-crowd` follow these plans. All of them follow from the seed.
 
 use std::time::Duration;
 
@@ -90,13 +89,6 @@ impl Plan {
         let mut times: Vec<_> = times.collect();
         times.sort_unstable();
         times
-    }
-
-    /// Draws a crowd of this many visitors that arrive [evenly](Self::even_arrivals).
-    #[must_use]
-    pub fn crowd(visitors: u32, pace: &Pace, chance: &mut impl Rng) -> Vec<Self> {
-        let arrivals = Self::even_arrivals(visitors, pace.over, chance);
-        arrivals.into_iter().map(|arrival| Self::draw(arrival, pace, chance)).collect()
     }
 
     /// Draws the behaviour of a visitor that arrives at this time.

@@ -47,17 +47,49 @@ impl Repeat {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Group {
     name: &'static str,
+    title: &'static str,
+    figures: Figures,
     cases: &'static [Case],
 }
 
+/// The figures of a group's cases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Figures {
+    /// CPU time, instructions and allocations.
+    Costs,
+    /// The memory of what each repetition leaves behind.
+    Memory,
+    /// CPU time. The cases take minutes to set up under valgrind.
+    Times,
+    /// Wall time, because the cases start threads.
+    WallTimes,
+}
+
 impl Group {
-    pub(crate) const fn new(name: &'static str, cases: &'static [Case]) -> Self {
-        Self { name, cases }
+    /// Creates a group whose table shows all costs.
+    pub(crate) const fn new(
+        name: &'static str,
+        title: &'static str,
+        cases: &'static [Case],
+    ) -> Self {
+        Self { name, title, figures: Figures::Costs, cases }
     }
 
-    /// The name on the command line of a child process.
+    pub(crate) const fn showing(self, figures: Figures) -> Self {
+        Self { figures, ..self }
+    }
+
+    /// The name on the command line.
     pub(crate) const fn name(self) -> &'static str {
         self.name
+    }
+
+    pub(crate) const fn title(self) -> &'static str {
+        self.title
+    }
+
+    pub(crate) const fn figures(self) -> Figures {
+        self.figures
     }
 
     pub(crate) const fn cases(self) -> &'static [Case] {

@@ -1,4 +1,4 @@
-//! The effort of a measurement: how long, how often, and with how many clients.
+//! The effort of a measurement: how long, how often, and with how many items.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ impl EffortArgs {
 pub(crate) enum Effort {
     /// For figures that are published.
     Full,
-    /// For a quick look: everything in about five minutes.
+    /// For a quick look.
     Quick,
     /// To check that everything works.
     Smoke,
@@ -64,60 +64,15 @@ impl Effort {
         }
     }
 
-    /// The number of rounds of all requests over loopback.
-    pub(crate) const fn load_rounds(self) -> usize {
-        match self {
-            Self::Full => 9,
-            Self::Quick => 3,
-            Self::Smoke => 1,
-        }
-    }
-
-    /// How long one kind of request is sent in one round. `wrk` uses whole seconds.
-    pub(crate) const fn load(self) -> Duration {
-        match self {
-            Self::Full => Duration::from_secs(4),
-            Self::Quick => Duration::from_secs(1),
-            Self::Smoke => Duration::from_millis(50),
-        }
-    }
-
-    /// The loads of a service, as multiples of its capacity.
-    pub(crate) const fn overloads(self) -> &'static [f64] {
-        match self {
-            Self::Full => &[0.5, 0.9, 1.2, 2.0, 5.0],
-            Self::Quick => &[0.5, 2.0],
-            Self::Smoke => &[2.0],
-        }
-    }
-
-    /// How long a load lasts before the measurement, so that queues reach their full length, and
-    /// how long the measurement lasts.
-    pub(crate) const fn overload(self) -> (Duration, Duration) {
-        match self {
-            Self::Full => (Duration::from_secs(2), Duration::from_secs(6)),
-            Self::Quick => (Duration::from_secs(2), Duration::from_secs(2)),
-            Self::Smoke => (Duration::from_millis(20), Duration::from_millis(50)),
-        }
-    }
-
-    /// The number of waiting clients whose connections are weighed.
-    pub(crate) const fn connections(self) -> u32 {
-        match self {
-            Self::Full | Self::Quick => 1_000,
-            Self::Smoke => 50,
-        }
-    }
-
-    /// The number of visitors of a crowded room.
-    pub(crate) const fn crowd(self) -> u64 {
+    /// The number of items whose memory is measured.
+    pub(crate) const fn items(self) -> u32 {
         match self {
             Self::Full | Self::Quick => 100_000,
             Self::Smoke => 2_000,
         }
     }
 
-    /// The numbers of visitors of rooms whose longest verbs are measured.
+    /// The numbers of visitors of crowded rooms.
     pub(crate) const fn crowds(self) -> &'static [u32] {
         match self {
             Self::Full | Self::Quick => &[1_000, 10_000, 100_000, 1_000_000],
@@ -131,14 +86,6 @@ impl Effort {
             Self::Full => 5,
             Self::Quick => 2,
             Self::Smoke => 1,
-        }
-    }
-
-    /// The number of keys of a limiter whose memory is weighed.
-    pub(crate) const fn keys(self) -> u64 {
-        match self {
-            Self::Full | Self::Quick => 1_000_000,
-            Self::Smoke => 2_000,
         }
     }
 

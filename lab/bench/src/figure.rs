@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{rounds::Samples, valgrind::Counts};
+use crate::rounds::Samples;
 
 /// The placeholder for a missing figure.
 pub(crate) const NONE: &str = "-";
@@ -19,19 +19,9 @@ pub(crate) fn figure(value: f64) -> String {
     }
 }
 
-/// Formats a count, if there is one.
-pub(crate) fn cell(counts: &Option<Counts>, field: fn(&Counts) -> f64) -> String {
-    counts.as_ref().map_or(NONE.to_owned(), |counts| figure(field(counts)))
-}
-
 /// Formats samples as `min..max`.
 pub(crate) fn range(samples: &Samples) -> String {
     format!("{}..{}", figure(samples.min()), figure(samples.max()))
-}
-
-/// Formats samples as `median (min..max)`.
-pub(crate) fn spread(samples: &Samples) -> String {
-    format!("{} ({})", figure(samples.median()), range(samples))
 }
 
 /// A bar: a limit, and the figure that is compared with it.
@@ -57,11 +47,6 @@ impl Bar {
     /// Creates a bar for a figure that should be high. `None` if it was not measured.
     pub(crate) fn at_least(what: &'static str, limit: f64, found: impl Into<Option<f64>>) -> Self {
         Self { what, limit: Limit::AtLeast(limit), found: found.into() }
-    }
-
-    /// Formats several bars for one cell.
-    pub(crate) fn all(bars: &[Self]) -> String {
-        bars.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
     }
 
     /// Formats the condition, without the figure.
@@ -90,31 +75,5 @@ impl fmt::Display for Bar {
         let Some(found) = self.found else { return f.write_str("not measured") };
         let is_met = self.is_met() == Some(true);
         write!(f, "{} {}", figure(found), if is_met { "met" } else { "MISSED" })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_figure_has_its_significant_digits() {
-        let shown = [0.001, 1.234, 12.34, 1234.5, f64::NAN].map(figure);
-        assert_eq!(shown, ["0", "1.23", "12.3", "1234", "-"]);
-    }
-
-    #[test]
-    fn a_bar_shows_its_figure_and_whether_it_is_met() {
-        let bars = [
-            Bar::at_most("ns", 1000.0, 640.0),
-            Bar::at_most("allocations", 2.0, 3.0),
-            Bar::at_least("ratio", 0.8, 0.85),
-            Bar::at_least("ratio", 0.8, None),
-        ];
-        assert_eq!(
-            Bar::all(&bars),
-            "ns ≤ 1000: 640 met; allocations ≤ 2: 3.00 MISSED; ratio ≥ 0.8: 0.85 met; \
-             ratio ≥ 0.8: not measured"
-        );
     }
 }

@@ -2,7 +2,6 @@
 
 use std::{hint::black_box, time::Duration};
 
-use anyhow::Result;
 use axum::{
     Router,
     body::Body,
@@ -11,129 +10,21 @@ use axum::{
     response::IntoResponse,
 };
 use axum_extra::extract::cookie::{Cookie, Key, PrivateCookieJar};
-use http::StatusCode;
-use tower::{Layer, Service, ServiceExt, layer::layer_fn};
+use tower::{Layer, layer::layer_fn};
 use tower_governor::{GovernorLayer, governor::GovernorConfigBuilder};
-use tower_waiting_room::{
-    StoreFailure, WaitingRoomLayer,
-    room::{MemoryStore, RoomMode},
-};
+use tower_waiting_room::{WaitingRoomLayer, room::RoomMode};
 
 use crate::{
     case::{Case, Group, Repeat},
-    effort::Effort,
-    figure::{Bar, NONE, figure, range},
-    report::Report,
     requests::{Template, drive, drive_router, hello, runtime},
-    rounds::{Samples, time},
     services::{Deciding, Forwarding, Ready},
-    valgrind::{Counting, Counts, count},
-    visitors::{CountingStore, config, cookie_of, token},
+    visitors::{config, cookie_of, token},
 };
-
-/// Measures both groups, and prints the tables.
-pub(crate) fn run(effort: Effort, counting: Counting) -> Result<()> {
-    for (group, title) in [
-        (BEHIND_AXUM, "A visitor with a valid pass, through axum's Router::layer"),
-        (WITHOUT_AXUM, "A visitor with a valid pass, without axum"),
-    ] {
-        println!("{}", report(group, title, effort, counting)?);
-    }
-    Ok(())
-}
-
-fn report(group: Group, title: &str, effort: Effort, counting: Counting) -> Result<Report> {
-    let cases = group.cases();
-    let times = time(cases, effort);
-    let counts = count(group, effort, counting)?;
-    let mut report = Report::new(title, "pass", effort, &COLUMNS);
-    for ((case, ns), counted) in cases.iter().zip(&times).zip(&counts) {
-        let over_floor = ns.over(&times[FLOOR]);
-        let cell = |field: fn(&Counts) -> f64| {
-            counted.as_ref().map_or(NONE.to_owned(), |counts| figure(field(counts)))
-        };
-        let (calls, verdict) = if case.name == OURS {
-            let calls = store_calls_per_request();
-            let allocations = counted.zip(counts[FORWARDING]);
-            let allocations = allocations.map(|(ours, floor)| ours.allocations - floor.allocations);
-            (figure(calls), verdict(&over_floor, allocations, calls))
-        } else {
-            (NONE.to_owned(), NONE.to_owned())
-        };
-        report.row([
-            case.name.to_owned(),
-            figure(ns.median()),
-            range(ns),
-            figure(ns.ratio_to(&times[FLOOR]).median()),
-            figure(over_floor.median()),
-            figure(ns.over(&times[FORWARDING]).median()),
-            cell(|counts| counts.instructions),
-            cell(|counts| counts.allocations),
-            cell(|counts| counts.bytes),
-            calls,
-            verdict,
-        ]);
-    }
-    report.note("One thread; every request is a clone of one with four headers and four cookies.");
-    report.note("The bars: time over the floor, allocations over a layer that forwards.");
-    counting.excuse().into_iter().for_each(|excuse| report.note(excuse));
-    Ok(report)
-}
-
-fn verdict(over_floor: &Samples, allocations: Option<f64>, calls: f64) -> String {
-    Bar::all(&[
-        Bar::at_most("added ns", 1_000.0, over_floor.median()),
-        Bar::at_most("added allocations", 2.0, allocations),
-        Bar::at_most("store calls", 0.0, calls),
-    ])
-}
-
-/// Counts the calls of the store for one request with a valid pass.
-fn store_calls_per_request() -> f64 {
-    const REQUESTS: u32 = 100;
-    let config = config().build().expect("the config is right");
-    let store = MemoryStore::new(config.room().expect("a room is configured").clone())
-        .expect("the rules are right");
-    let store = CountingStore::new(store);
-    let config = config.into_builder().room_store(store.clone(), StoreFailure::Wait);
-    let layer = WaitingRoomLayer::new(config.build().expect("the store has the rules"));
-    runtime().block_on(async {
-        let cookie = format!("__Host-wr-shop={}", token(&layer).await);
-        let template = Template::new([cookie.as_str()]);
-        let mut service = layer.layer(Ready);
-        let before = store.calls();
-        for _ in 0..REQUESTS {
-            let Ok(service) = service.ready().await;
-            let Ok(response) = service.call(template.request(())).await;
-            assert_eq!(response.status(), StatusCode::OK, "the pass is valid");
-        }
-        f64::from(store.calls() - before) / f64::from(REQUESTS)
-    })
-}
-
-const COLUMNS: [&str; 11] = [
-    "case",
-    "ns/op",
-    "min..max",
-    "x floor",
-    "ns over floor",
-    "ns over forwarding",
-    "instr/op",
-    "allocs/op",
-    "bytes/op",
-    "store calls",
-    "bars",
-];
-
-/// The rows with which others are compared, in both groups.
-const FLOOR: usize = 0;
-const FORWARDING: usize = 1;
-
-const OURS: &str = "+ waiting room, valid pass";
 
 /// The bare router (the floor), two layers that do nothing, ours, and others.
 pub(crate) const BEHIND_AXUM: Group = Group::new(
     "behind-axum",
+    "A visitor with a valid pass, through axum's Router::layer",
     &[
         Case { name: "bare Router (the floor)", set_up: || behind(hello(), "other=1") },
         Case { name: "+ a layer that forwards", set_up: forwarding },
@@ -192,11 +83,13 @@ fn behind(router: Router, cookie: &str) -> Repeat {
 /// The bare service (the floor), two layers that do nothing, and ours.
 pub(crate) const WITHOUT_AXUM: Group = Group::new(
     "without-axum",
+    "A visitor with a valid pass, without axum",
     &[
         Case { name: "a ready service (the floor)", set_up: floor },
         Case { name: "+ a layer that forwards", set_up: forwarding_alone },
         Case { name: "+ a layer that decides, then forwards", set_up: deciding_alone },
         Case { name: "+ waiting room, valid pass", set_up: valid_pass },
+        Case { name: "+ waiting room, three tickets and a pass", set_up: three_tickets },
         Case { name: "+ waiting room, suspended", set_up: suspended },
     ],
 );
@@ -217,6 +110,22 @@ fn valid_pass() -> Repeat {
     let layer = WaitingRoomLayer::new(config().build().expect("the config is right"));
     let pass = format!("__Host-wr-shop={}", runtime().block_on(token(&layer)));
     drive(layer.layer(Ready), Template::new([pass.as_str()]), || ())
+}
+
+/// Each request has the most tokens that the layer opens. A third of the difference to the case before
+/// it is the cost of finding, decoding and opening a token.
+fn three_tickets() -> Repeat {
+    let layer = WaitingRoomLayer::new(config().build().expect("the config is right"));
+    let tokens: Vec<String> = runtime().block_on(async {
+        let mut tokens = Vec::new();
+        for _ in 0..4 {
+            tokens.push(format!("__Host-wr-shop={}", token(&layer).await));
+        }
+        // The first visitor has the only slot.
+        tokens.rotate_left(1);
+        tokens
+    });
+    drive(layer.layer(Ready), Template::new(tokens.iter().map(String::as_str)), || ())
 }
 
 fn suspended() -> Repeat {
@@ -249,38 +158,21 @@ const NAME: &str = "session-of-naive";
 mod tests {
     use super::*;
 
-    fn allocations(group: Group, case: usize) -> u64 {
-        group.cases()[case].allocations()
-    }
-
-    fn ours(group: Group) -> usize {
-        group.cases().iter().position(|case| case.name == OURS).expect("it is in both groups")
-    }
-
-    #[test]
-    fn a_valid_pass_asks_no_store() {
-        assert!(store_calls_per_request() < f64::EPSILON);
-    }
-
-    #[test]
-    fn the_compared_cases_are_at_their_indices() {
-        for group in [BEHIND_AXUM, WITHOUT_AXUM] {
-            assert!(group.cases()[FLOOR].name.contains("floor"));
-            assert_eq!(group.cases()[FORWARDING].name, "+ a layer that forwards");
-            assert!(ours(group) > FORWARDING);
-        }
+    fn allocations(group: Group, name: &str) -> u64 {
+        group.case(name).expect("it is in the group").allocations()
     }
 
     #[test]
     fn a_forwarding_layer_allocates_nothing_itself() {
-        let [floor, forwarding] = [FLOOR, FORWARDING].map(|case| allocations(WITHOUT_AXUM, case));
-        assert_eq!(floor, forwarding);
+        let of = |name| allocations(WITHOUT_AXUM, name);
+        assert_eq!(of("a ready service (the floor)"), of("+ a layer that forwards"));
     }
 
     #[test]
     fn a_valid_pass_allocates_at_most_once_more_than_a_forwarding_layer() {
-        let group = BEHIND_AXUM;
-        let [forwarding, ours] = [FORWARDING, ours(group)].map(|case| allocations(group, case));
+        let of = |name| allocations(BEHIND_AXUM, name);
+        let forwarding = of("+ a layer that forwards");
+        let ours = of("+ waiting room, valid pass");
         assert!(ours <= forwarding + 1, "{ours} against {forwarding}");
     }
 }

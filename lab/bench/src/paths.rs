@@ -8,49 +8,14 @@ use tower_waiting_room::{Key, Quota, RateLimit, WaitingRoomConfig, WaitingRoomLa
 
 use crate::{
     case::{Case, Group, Repeat},
-    effort::Effort,
-    figure::{Bar, NONE, figure, range},
-    report::Report,
     requests::runtime,
-    rounds::time,
     services::Ready,
 };
 
-/// Measures, and prints.
-pub(crate) fn run(effort: Effort) -> Report {
-    let columns = ["path", "ns/op", "min..max", "x plain", "µs over plain", "a begun KiB", "bar"];
-    let title = "A request to a layer with fifty limits on paths, by its path";
-    let mut report = Report::new(title, "paths", effort, &columns);
-    let cases = PATHS.cases();
-    let times = time(cases, effort);
-    for (index, (case, ns)) in cases.iter().zip(&times).enumerate() {
-        let over = ns.over(&times[0]).median() / 1_000.0;
-        let each = over / case.name.rsplit(", ").next().map_or(1.0, begun_kib);
-        let is_odd = index > 0;
-        report.row([
-            case.name.to_owned(),
-            figure(ns.median()),
-            range(ns),
-            figure(ns.ratio_to(&times[0]).median()),
-            figure(over),
-            figure(each),
-            if is_odd { Bar::at_most("µs a KiB", 2.0, each).to_string() } else { NONE.to_owned() },
-        ]);
-    }
-    report.note("64 paths of each kind take turns. The first row is the plain one.");
-    report.note("In the end no limit applies, so nothing is charged.");
-    report
-}
-
-/// Returns the KiB of a size such as `8 KiB`; 1 for a size in bytes, which is less than that.
-fn begun_kib(size: &str) -> f64 {
-    let kib = size.strip_suffix(" KiB").and_then(|kib| kib.parse().ok());
-    kib.unwrap_or(1.0)
-}
-
-/// Requests to a layer with fifty limits on paths; the plain path first.
+/// Requests to which no limit applies in the end; the plain path first.
 pub(crate) const PATHS: Group = Group::new(
     "paths",
+    "A request to a layer with fifty limits on paths, by its path",
     &[
         Case { name: "plain, 32 B", set_up: || requests(32, &["a"], "") },
         Case { name: "plain, 8 KiB", set_up: || requests(8 * KIB, &["a", "/b", "c"], "") },

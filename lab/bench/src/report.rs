@@ -2,16 +2,9 @@
 
 use std::{env, ffi::OsStr, fmt, fs, path::Path, process::Command, thread};
 
-use anyhow::Result;
 use comfy_table::{CellAlignment, Table, presets::ASCII_MARKDOWN};
 
-use crate::{
-    case::Group,
-    effort::Effort,
-    figure::{Bar, NONE, cell, figure, range},
-    rounds::{Samples, time},
-    valgrind::{Counting, count},
-};
+use crate::{case::Group, effort::Effort};
 
 /// A table with its title, its command, its machine, and notes on how to read it.
 #[derive(Debug)]
@@ -35,27 +28,13 @@ impl Report {
         Self { title: title.to_owned(), command, table, notes: Vec::new() }
     }
 
-    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
-        self.table.add_row(cells);
+    /// Creates the empty table of a group.
+    pub(crate) fn of_group(group: Group, effort: Effort, columns: &[&str]) -> Self {
+        Self::new(group.title(), &format!("cases {}", group.name()), effort, columns)
     }
 
-    /// Measures a group, and adds a row for each case: time, instructions, allocations, and their
-    /// bytes.
-    pub(crate) fn costs(&mut self, group: Group, effort: Effort, counting: Counting) -> Result<()> {
-        let cases = group.cases();
-        let times = time(cases, effort);
-        let counts = count(group, effort, counting)?;
-        for ((case, ns), counts) in cases.iter().zip(&times).zip(counts) {
-            let [instructions, allocations, bytes] = counts
-                .map_or([NONE; 3].map(str::to_owned), |counts| {
-                    [counts.instructions, counts.allocations, counts.bytes].map(figure)
-                });
-            let name = case.name.to_owned();
-            let median = figure(ns.median());
-            self.row([name, median, range(ns), instructions, allocations, bytes]);
-        }
-        counting.excuse().into_iter().for_each(|excuse| self.note(excuse));
-        Ok(())
+    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        self.table.add_row(cells);
     }
 
     pub(crate) fn note(&mut self, note: impl Into<String>) {
@@ -74,54 +53,8 @@ impl fmt::Display for Report {
     }
 }
 
-/// The columns of the tables that [`requests`] fills.
-pub(crate) const REQUESTS: [&str; 9] = [
-    "case",
-    "ns/op",
-    "min..max",
-    "x floor",
-    "ns over floor",
-    "instr/op",
-    "allocs/op",
-    "bytes/op",
-    "bar",
-];
-
-/// Measures a group, and adds a row for each case, compared with the first.
-///
-/// `bar` receives the name of a case, its difference to the first in nanoseconds, and its ratio to
-/// the first.
-pub(crate) fn requests(
-    report: &mut Report,
-    group: Group,
-    effort: Effort,
-    counting: Counting,
-    bar: fn(&str, f64, f64) -> Option<Bar>,
-) -> Result<()> {
-    let cases = group.cases();
-    let times = time(cases, effort);
-    let counts = count(group, effort, counting)?;
-    for ((case, ns), counted) in cases.iter().zip(&times).zip(&counts) {
-        let [added, ratio] =
-            [Samples::over, Samples::ratio_to].map(|beside| beside(ns, &times[0]).median());
-        report.row([
-            case.name.to_owned(),
-            figure(ns.median()),
-            range(ns),
-            figure(ratio),
-            figure(added),
-            cell(counted, |counts| counts.instructions),
-            cell(counted, |counts| counts.allocations),
-            cell(counted, |counts| counts.bytes),
-            bar(case.name, added, ratio).map_or(NONE.to_owned(), |bar| bar.to_string()),
-        ]);
-    }
-    counting.excuse().into_iter().for_each(|excuse| report.note(excuse));
-    Ok(())
-}
-
 /// Describes the processor, the number of cores, the kernel and the compiler.
-pub(crate) fn machine() -> String {
+fn machine() -> String {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let build = if cfg!(debug_assertions) { "DEBUG BUILD, times mean nothing" } else { "release" };

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use rustix::time::{ClockId, clock_gettime};
+
 use crate::{
     case::{Case, Repeat},
     effort::Effort,
-    usage::{thread_cpu_time, wall_time},
 };
 
 /// Measures the CPU time of one repetition of each case, in nanoseconds, with a sample per round.
@@ -30,6 +31,18 @@ fn time_by(clock: fn() -> Duration, cases: &[Case], effort: Effort) -> Vec<Sampl
         }
     }
     running.into_iter().map(|running| running.samples).collect()
+}
+
+/// The CPU time of this thread.
+pub(crate) fn thread_cpu_time() -> Duration {
+    let spent = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::try_from(spent).expect("a thread has not run for less than no time")
+}
+
+/// The monotonic clock of the machine, for work of several threads.
+pub(crate) fn wall_time() -> Duration {
+    let since_start = clock_gettime(ClockId::Monotonic);
+    Duration::try_from(since_start).expect("a machine has not run for less than no time")
 }
 
 /// A case that has been set up.

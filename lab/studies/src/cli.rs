@@ -24,16 +24,12 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Task {
-    /// Compare real runs of three sites with simulated ones.
-    Agree(Agree),
     /// Measure how often rate-limit algorithms are wrong, and how much they admit.
     Accuracy(Accuracy),
     /// Measure how many newcomers are refused after a flood of more keys than a limit remembers.
     Crowding,
     /// Measure the known properties of the policies for many sites, and check their bars.
     Figures(Figures),
-    /// Run scenarios of many sites under one limit, policy by policy.
-    Run(Run),
     /// Measure how a concurrency gate copes with overload, and check its bars.
     Gate(Gate),
 }
@@ -101,25 +97,6 @@ pub(crate) struct Figures {
     /// Also write `sites.md`, `sites-*.csv` and `sites-*.svg` into this directory.
     #[arg(long)]
     pub out: Option<PathBuf>,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct Agree {
-    /// The output of `cargo lab sites -- --record FILE`.
-    pub file: PathBuf,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct Run {
-    /// Scenario files; the format is in `docs/scenarios.md`.
-    #[arg(required = true)]
-    pub scenarios: Vec<PathBuf>,
-    /// Run with this seed instead of the one in the file, to repeat a run.
-    #[arg(long)]
-    pub seed: Option<u64>,
-    /// Print the reports as JSON.
-    #[arg(long)]
-    pub json: bool,
 }
 
 #[derive(Args, Debug)]
@@ -195,7 +172,7 @@ impl Accuracy {
 
 impl Chance {
     pub(crate) fn seeds(&self) -> Vec<u64> {
-        if self.seed.is_empty() { fresh_seeds(self.seeds) } else { self.seed.clone() }
+        chosen(&self.seed, self.seeds)
     }
 }
 
@@ -217,11 +194,7 @@ impl Figures {
 impl Gate {
     pub(crate) fn seeds(&self) -> Vec<u64> {
         let usual = if self.quick { 1 } else { 5 };
-        if self.seed.is_empty() {
-            fresh_seeds(self.seeds.unwrap_or(usual))
-        } else {
-            self.seed.clone()
-        }
+        chosen(&self.seed, self.seeds.unwrap_or(usual))
     }
 
     pub(crate) fn size(&self) -> Size {
@@ -260,6 +233,11 @@ impl Simulate {
             None => scenario,
         }
     }
+}
+
+/// The seeds on the command line, or fresh ones.
+fn chosen(given: &[u64], count: u32) -> Vec<u64> {
+    if given.is_empty() { fresh_seeds(count) } else { given.to_vec() }
 }
 
 /// The event of `--event`, for a room with these limits.

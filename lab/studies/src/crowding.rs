@@ -6,30 +6,26 @@
 //! header. Then new clients arrive, each from another network or with a new value, and their first
 //! requests are counted.
 
-use std::time::Duration;
+use std::{iter, time::Duration};
 
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::Table;
 use waiting_room_core::{
     Limiter, Quota, Timestamp,
     rate::{Algorithm, Alignment, KeyHash, KeyHasher, Refusals},
 };
 
+use crate::report::markdown;
+
 /// A table with one row for each size of the flood.
 pub(crate) fn table() -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::ASCII_MARKDOWN);
     let columns = CASES.iter().map(|(name, ..)| (*name).to_owned());
-    table.set_header(["keys of the flood".to_owned()].into_iter().chain(columns));
-    for flood in FLOODS {
+    let rows = FLOODS.iter().map(|&flood| {
         let cells = CASES.iter().map(|(_, algorithm, keys)| {
             format!("{:.1} %", 100.0 * refused(*algorithm, *keys, flood))
         });
-        table.add_row([flood.to_string()].into_iter().chain(cells));
-    }
-    for column in table.column_iter_mut() {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    table
+        iter::once(flood.to_string()).chain(cells).collect()
+    });
+    markdown(iter::once("keys of the flood".to_owned()).chain(columns), rows, 0)
 }
 
 /// The share of newcomers that are refused after a flood with this number of keys.

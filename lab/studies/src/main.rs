@@ -17,7 +17,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use rayon::prelude::*;
-use waiting_room_sim::{World, fresh_seeds};
+use waiting_room_sim::World;
 
 use crate::{
     bar::Bar,
@@ -28,12 +28,10 @@ use crate::{
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let kept = match &cli.task {
-        Some(Task::Agree(args)) => agree(args),
         Some(Task::Accuracy(args)) => accuracy(args),
         Some(Task::Crowding) => say(crowding::table()).map(|()| true).map_err(Into::into),
         Some(Task::Gate(args)) => gate(args),
         Some(Task::Figures(args)) => figures(args),
-        Some(Task::Run(args)) => run(args),
         None => simulate(&cli.simulate),
     };
     match kept {
@@ -86,30 +84,6 @@ fn accuracy(args: &cli::Accuracy) -> Result<bool, Box<dyn std::error::Error>> {
         eprintln!("seed {seed}: the sliding log was wrong");
     }
     Ok(study.log_is_exact())
-}
-
-/// Compares real runs with simulated ones. Returns whether they agree.
-fn agree(args: &cli::Agree) -> Result<bool, Box<dyn std::error::Error>> {
-    let agreement = sites::Agreement::with(&args.file)?;
-    say(agreement.table())?;
-    Ok(agreement.holds())
-}
-
-/// Runs scenarios of many sites. Returns true, because a scenario has no bars.
-fn run(args: &cli::Run) -> Result<bool, Box<dyn std::error::Error>> {
-    let mut reports = Vec::new();
-    let scenarios = args.scenarios.iter().map(|file| sites::Scenario::open(file));
-    for scenario in scenarios.collect::<Result<Vec<_>, _>>()? {
-        let seed = args.seed.or(scenario.seed()).unwrap_or_else(|| fresh_seeds(1)[0]);
-        eprintln!("{}: seed {seed}", scenario.name());
-        reports.extend(sites::run(&scenario, seed)?);
-    }
-    if args.json {
-        say(serde_json::to_string_pretty(&reports)?)?;
-    } else {
-        say(sites::table(&reports))?;
-    }
-    Ok(true)
 }
 
 /// Measures the known properties of the policies for many sites. Returns whether every bar was met.

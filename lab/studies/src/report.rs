@@ -1,21 +1,33 @@
 //! Prints the reports of days as a table, and the broken promises.
 
-use std::io::{self, Write};
+use std::{
+    io::{self, Write},
+    iter,
+};
 
 use comfy_table::{CellAlignment, Table, presets};
 use waiting_room_sim::{EventReport, Report};
 
 /// A table with one row for each figure and one column for each run.
 pub(crate) fn table(reports: &[Report]) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::ASCII_MARKDOWN);
     let seeds =
         reports.iter().map(|report| report.seed.map_or_else(String::new, |seed| seed.to_string()));
-    table.set_header(std::iter::once("seed".to_owned()).chain(seeds));
-    for (name, figure) in FIGURES {
-        table.add_row(std::iter::once((*name).to_owned()).chain(reports.iter().map(figure)));
-    }
-    for column in table.column_iter_mut().skip(1) {
+    let head = iter::once("seed".to_owned()).chain(seeds);
+    let rows = FIGURES.iter().map(|(name, figure)| {
+        iter::once((*name).to_owned()).chain(reports.iter().map(figure)).collect()
+    });
+    markdown(head, rows, 1)
+}
+
+/// A table in Markdown. The first columns are texts, the others numbers.
+pub(crate) fn markdown(
+    head: impl IntoIterator<Item = String>,
+    rows: impl IntoIterator<Item = Vec<String>>,
+    texts: usize,
+) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::ASCII_MARKDOWN).set_header(head).add_rows(rows);
+    for column in table.column_iter_mut().skip(texts) {
         column.set_cell_alignment(CellAlignment::Right);
     }
     table

@@ -1,10 +1,12 @@
 //! Tables of figures, with one value per seed: one line for each policy, one column for each
 //! figure.
 
-use std::error::Error;
+use std::{error::Error, iter};
 
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::Table;
 use rayon::prelude::*;
+
+use crate::report::markdown;
 
 /// One table of a study.
 #[derive(Clone, Debug)]
@@ -144,18 +146,13 @@ impl Spread {
 
 /// A table with one row for each line of the sheet, and the mean of each figure.
 pub(crate) fn table(sheet: &Sheet) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::ASCII_MARKDOWN);
-    table.set_header([""].into_iter().chain(sheet.columns.iter().map(|column| column.name)));
-    for line in &sheet.lines {
+    let head = sheet.columns.iter().map(|column| column.name.to_owned());
+    let rows = sheet.lines.iter().map(|line| {
         let figures = line.figures.iter().zip(sheet.columns);
         let figures = figures.map(|(figure, column)| figure.text(column.decimals));
-        table.add_row([line.name.clone()].into_iter().chain(figures));
-    }
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    table
+        iter::once(line.name.clone()).chain(figures).collect()
+    });
+    markdown(iter::once(String::new()).chain(head), rows, 1)
 }
 
 /// A CSV file with one row for each line of the sheet and each seed, with all decimals. `what` is

@@ -18,7 +18,6 @@
 //! Each visitor takes 32 bytes, and a few more for its pending question, and each event takes some
 //! hundred nanoseconds. So a day of a large site takes minutes.
 
-mod agreement;
 mod clock;
 mod crowd;
 mod door;
@@ -26,15 +25,9 @@ pub(crate) mod figures;
 mod line;
 mod news;
 mod notes;
-mod output;
 mod recent;
 mod report;
-mod run;
 mod scenario;
-mod shopper;
 mod truth;
 mod visitor;
-mod witness;
 mod world;
-
-pub(crate) use self::{agreement::Agreement, output::table, run::run, scenario::Scenario};

@@ -1,8 +1,8 @@
 //! The programs of the README, of `docs/programs.md`, of `docs/dashboard.md` and of the guide. They
-//! compile in empty packages, they serve, and each does what the page claims.
+//! compile, they serve, and each does what the page claims.
 //!
 //! ```text
-//!  docs/programs.md ─ Listing ─ Cargo.toml, main.rs ─ cargo build ─ Running ◄─ TCP ─ a test
+//!  docs/programs.md ─ Listing ─ main.rs ─ compiled ─ Running ◄─ TCP ─ a test
 //! ```
 
 mod built;
@@ -10,6 +10,7 @@ mod dashboard;
 mod front;
 mod guide;
 mod limits;
+mod linked;
 mod listing;
 mod readme;
 mod room;
@@ -17,8 +18,9 @@ mod running;
 mod store;
 
 pub(crate) use self::{
-    built::{patches, program, write},
+    built::{EACH_ALONE, patches, program, write},
     guide::GuidePrograms,
+    linked::{compile, target},
     listing::{Listing, workspace},
 };
 

@@ -1,15 +1,16 @@
-//! The tests of `docs/testing.md`. Each compiles with the dependencies listed above it, and passes.
+//! The tests of `docs/testing.md`. Each compiles and passes, with [`EACH_ALONE`] in the environment with only the
+//! dependencies listed above it.
 //!
 //! The first page of a reader is the best place for a test that cannot fail, so each test also runs
 //! with a mistake in the code that it tests, and must fail.
 
 use std::{
-    fs,
+    env, fs,
     path::{Path, PathBuf},
     process::Command,
 };
 
-use crate::programs::{Listing, patches, workspace, write};
+use crate::programs::{EACH_ALONE, Listing, compile, patches, target, workspace, write};
 
 #[test]
 fn every_test_of_the_page_passes_and_fails_if_the_service_has_a_mistake() {
@@ -21,20 +22,20 @@ fn every_test_of_the_page_passes_and_fails_if_the_service_has_a_mistake() {
         ("a-sale", "total_active_users(50)", "total_active_users(51)", "three_hundred_visitors"),
         ("a-store", "room.leave(id, now)", "room.sweep(now)", "the_store_keeps_the_contract"),
     ];
-    let mut packages = listings.clone();
-    packages.extend(mistakes.iter().zip(&listings).map(|((name, from, to, _), listing)| {
+    let mistaken = mistakes.iter().zip(&listings).map(|((name, from, to, _), listing)| {
         assert_eq!(*name, listing.name);
         listing.replaced(&format!("{name}-mistaken"), from, to)
-    }));
-    let folder = write_workspace(&packages);
+    });
+    let mistaken: Vec<_> = mistaken.collect();
+    let folder = write_workspace(&[listings.clone(), mistaken.clone()].concat());
 
-    for Listing { name, .. } in &listings {
-        let (passed, said) = test(&folder, name);
-        assert!(passed, "{name}: {said}");
-        assert!(!said.contains("warning"), "{name}: {said}");
+    for listing in &listings {
+        let (passed, said) = test(&folder, listing);
+        assert!(passed, "{}: {said}", listing.name);
+        assert!(!said.contains("warning"), "{}: {said}", listing.name);
     }
-    for (name, _, _, failing) in mistakes {
-        let (passed, said) = test(&folder, &format!("{name}-mistaken"));
+    for (listing, (name, .., failing)) in mistaken.iter().zip(mistakes) {
+        let (passed, said) = test(&folder, listing);
         assert!(!passed && said.contains(failing), "{name}: {said}");
     }
 }
@@ -60,16 +61,24 @@ fn write_workspace(listings: &[Listing]) -> PathBuf {
     folder
 }
 
-/// Runs the tests of a package. Returns whether they passed, and what cargo and they printed.
-fn test(folder: &Path, name: &str) -> (bool, String) {
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["test", "--quiet", "--offline", "--test", "it", "--package"]);
-    cargo.arg(format!("docs-{name}")).arg("--target-dir").arg(target).current_dir(folder);
-    let output = cargo.env("RUST_BACKTRACE", "0").output().unwrap();
-    let [out, err] =
-        [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    (output.status.success(), out + &err)
+/// Runs the tests of a package. Returns whether they passed, and what the compiler and they printed.
+fn test(folder: &Path, listing: &Listing) -> (bool, String) {
+    let mut said = String::new();
+    let mut tests = if env::var_os(EACH_ALONE).is_some() {
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(["test", "--quiet", "--offline", "--test", "it", "--package"]);
+        cargo.arg(format!("docs-{}", listing.name)).arg("--target-dir").arg(target());
+        cargo
+    } else {
+        let compiled = folder.join(&listing.name).join("it");
+        said += &compile(listing, &compiled, &["--test"]);
+        Command::new(compiled)
+    };
+    let output = tests.current_dir(folder).env("RUST_BACKTRACE", "0").output().unwrap();
+    for bytes in [output.stdout, output.stderr] {
+        said += &String::from_utf8_lossy(&bytes);
+    }
+    (output.status.success(), said)
 }
 
 /// The crates of this repository that a test may depend on.

@@ -8,5 +8,6 @@
 
 mod alerts;
 mod everything;
+mod ledger;
 mod scene;
 mod table;

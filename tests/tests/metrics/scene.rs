@@ -1,8 +1,8 @@
 //! A layer in virtual time, whose metrics are scraped once a minute.
 
 use std::{
-    collections::BTreeMap, fmt::Write, fs, net::SocketAddr, process::Command, sync::Arc,
-    time::Duration,
+    collections::BTreeMap, fmt::Write, fs, net::SocketAddr, ops::Deref, process::Command,
+    sync::Arc, time::Duration,
 };
 
 use axum::{Router, body::Body, routing::get};
@@ -125,6 +125,11 @@ impl Visitor {
 /// A house whose metrics are scraped once a minute.
 pub(crate) struct Scene {
     pub(crate) house: House,
+    scraped: Scraped,
+}
+
+/// Metrics that are scraped once a minute.
+pub(crate) struct Scraped {
     pub(crate) recorder: Arc<PrometheusRecorder>,
     prometheus: PrometheusHandle,
     /// The samples of each series, one for each minute.
@@ -132,20 +137,26 @@ pub(crate) struct Scene {
     minutes: usize,
 }
 
+impl Deref for Scene {
+    type Target = Scraped;
+
+    fn deref(&self) -> &Scraped {
+        &self.scraped
+    }
+}
+
 impl Scene {
     pub(crate) fn new(config: WaitingRoomConfigBuilder) -> Self {
-        let recorder = PrometheusBuilder::new().set_buckets(&[1.0, 60.0, 600.0, 3_600.0]);
-        let recorder = Arc::new(recorder.unwrap().build_recorder());
-        let house = with_local_recorder(&recorder, || House::new(config));
-        let prometheus = recorder.handle();
-        Self { house, recorder, prometheus, samples: BTreeMap::new(), minutes: 0 }
+        let scraped = Scraped::new();
+        let house = with_local_recorder(&scraped.recorder, || House::new(config));
+        Self { house, scraped }
     }
 
     /// Adds the samples of another node, as if both nodes shared a store and were scraped in the
     /// same minutes.
     pub(crate) fn beside(mut self, other: Self) -> Self {
         assert_eq!(self.minutes, other.minutes);
-        let nodes = [("a", self.samples), ("b", other.samples)];
+        let nodes = [("a", self.scraped.samples), ("b", other.scraped.samples)];
         let of_node = |(instance, samples): (&str, BTreeMap<String, _>)| {
             let label = format!("{{instance=\"{instance}\",");
             let labelled = samples.into_iter();
@@ -153,21 +164,30 @@ impl Scene {
                 labelled.map(|(series, values)| (series.replacen('{', &label, 1), values));
             labelled.collect::<Vec<_>>()
         };
-        self.samples = nodes.into_iter().flat_map(of_node).collect();
+        self.scraped.samples = nodes.into_iter().flat_map(of_node).collect();
         self
     }
 
     /// Plays one scene for each of the next `minutes`, and scrapes the metrics after it.
     pub(crate) fn play(&mut self, minutes: usize, mut scene: impl FnMut(&House)) -> &mut Self {
         for _ in 0..minutes {
-            with_local_recorder(&self.recorder, || {
+            with_local_recorder(&self.scraped.recorder, || {
                 scene(&self.house);
                 self.house.record();
             });
-            self.scrape();
+            self.scraped.scrape();
             self.house.advance(60);
         }
         self
+    }
+}
+
+impl Scraped {
+    pub(crate) fn new() -> Self {
+        let recorder = PrometheusBuilder::new().set_buckets(&[1.0, 60.0, 600.0, 3_600.0]);
+        let recorder = Arc::new(recorder.unwrap().build_recorder());
+        let prometheus = recorder.handle();
+        Self { recorder, prometheus, samples: BTreeMap::new(), minutes: 0 }
     }
 
     /// Asserts that the alert fires at the end of the scene, and did not fire after its first
@@ -236,7 +256,7 @@ impl Scene {
     }
 
     /// Adds the current value of each series.
-    fn scrape(&mut self) {
+    pub(crate) fn scrape(&mut self) {
         for line in self.prometheus.render().lines().filter(|line| !line.starts_with('#')) {
             let Some((series, value)) = line.rsplit_once(' ') else { continue };
             let value = value.parse::<f64>().unwrap();

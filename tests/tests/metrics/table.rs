@@ -16,15 +16,28 @@ use metrics_opentelemetry::{
 };
 use opentelemetry_otlp::{MetricExporter, WithExportConfig};
 use opentelemetry_sdk::metrics::{PeriodicReader, SdkMeterProvider};
-use tests::{Collector, Manner, MetricRow, documented_metrics as documented, installed, workspace};
+use tests::{
+    Collector, Manner, MetricRow, documented_metrics as documented, installed, ledger_metrics,
+    workspace,
+};
 
 use crate::everything::everything;
 
 /// Keeps what it is told of metrics.
 #[derive(Default)]
-struct Told(Mutex<BTreeMap<String, MetricRow>>);
+pub(crate) struct Told(Mutex<BTreeMap<String, MetricRow>>);
 
 impl Told {
+    /// Compares what this was told with a table.
+    #[track_caller]
+    pub(crate) fn assert_matches(self, documented: &BTreeMap<String, MetricRow>) {
+        let told = self.0.into_inner().unwrap();
+        for (name, row) in &told {
+            assert_eq!(documented.get(name), Some(row), "{name}");
+        }
+        assert_eq!(documented.keys().collect::<Vec<_>>(), told.keys().collect::<Vec<_>>());
+    }
+
     fn describe(&self, name: &KeyName, kind: &str, unit: Option<Unit>, meaning: &SharedString) {
         let mut rows = self.0.lock().unwrap();
         let row = rows.entry(name.as_str().to_owned()).or_default();
@@ -73,12 +86,7 @@ impl Recorder for Told {
 fn the_table_matches_the_recorders_and_every_metric_is_observed() {
     let told = Told::default();
     with_local_recorder(&told, everything);
-    let told = told.0.into_inner().unwrap();
-    let documented = documented();
-    for (name, row) in &told {
-        assert_eq!(documented.get(name), Some(row), "{name}");
-    }
-    assert_eq!(documented.keys().collect::<Vec<_>>(), told.keys().collect::<Vec<_>>());
+    told.assert_matches(&documented());
 }
 
 #[test]
@@ -162,7 +170,8 @@ fn figures_of_the_room_are_taken_from_nodes_that_reach_the_store() {
 
 #[test]
 fn alerts_and_the_dashboard_use_only_metrics_of_the_table() {
-    let documented = documented().into_keys().collect::<BTreeSet<_>>();
+    let documented = documented().into_keys().chain(ledger_metrics().into_keys());
+    let documented = documented.collect::<BTreeSet<_>>();
     let alerts = fs::read_to_string(workspace("deploy/alerts.yml")).unwrap();
     let exprs = panels();
     for (what, text) in [("alerts.yml", &alerts), ("grafana.json", &exprs)] {

@@ -217,6 +217,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::too_many_lines, reason = "a table of cases")]
     fn each_rule_covers_its_own_requests_only() {
         let get = |path: &str| Request::get(path);
         let path = Bypass::path("health", "/healthz");

@@ -76,9 +76,10 @@ pub trait Meter: Clone + Debug + Send + Sync {
     /// Returns the decision on a request of this cost, without spending anything.
     fn look(&self, state: &Self::State, cost: u64, now: Timestamp) -> Decision {
         let decision = self.describe(state, self.wait(state, cost, now), now);
-        match decision.allowed {
-            true if cost > 0 => decision.with_delay(self.delay(state, now)),
-            _ => decision,
+        if decision.allowed && cost > 0 {
+            decision.with_delay(self.delay(state, now))
+        } else {
+            decision
         }
     }
 

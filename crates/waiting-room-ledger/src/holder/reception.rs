@@ -22,6 +22,7 @@ use crate::{
     holder::{
         Delivery, Event, OpenRefused, OrderError, StreamId,
         desk::Desk,
+        gauges::{self, Gauges},
         presence::{News, Presence},
     },
     keeper::KeepError,
@@ -48,6 +49,7 @@ pub(super) struct Reception {
     _own_inbox: mpsc::Sender<Event>,
     streams: BTreeMap<SiteId, Stream>,
     presence: Presence,
+    gauges: Gauges,
 }
 
 /// The stream of a site.
@@ -73,6 +75,7 @@ impl Reception {
     pub(super) fn new(room: String) -> (Self, mpsc::Sender<Event>) {
         let (sender, inbox) = mpsc::channel(INBOX);
         let reception = Self {
+            gauges: Gauges::new(&room),
             room,
             reported: Reported::default(),
             doubtful: None,
@@ -117,6 +120,7 @@ impl Reception {
     /// Ends a term, and the streams of all sites.
     pub(super) fn close(&mut self) {
         self.streams.clear();
+        self.gauges.clear();
     }
 
     /// Waits for events, and moves up to `most` of them to `events`.
@@ -159,6 +163,7 @@ impl Reception {
             Event::Message { stream, message } => {
                 let open = self.streams.get(&message.from());
                 if open.is_some_and(|open| open.id == stream) {
+                    gauges::count_message(&self.room, message.from());
                     self.reported.surplus(
                         &self.room,
                         message.from(),
@@ -198,16 +203,18 @@ impl Reception {
         }
     }
 
-    /// Logs each absence of a listed site once, and its end.
-    pub(super) fn log_presence(&mut self, desk: &Desk) {
+    /// Reports the gauges each second, and logs each absence of a listed site once, and its end.
+    pub(super) fn report(&mut self, desk: &Desk) {
         let now = Instant::now();
         if !self.presence.is_due(now) {
             return;
         }
+        let reported_at = self.now();
         let listed = desk.ledger().site_states(self.now()).map(|state| state.site);
         // A stream whose connection breaks ends without an event.
         let is_open = |stream: &Stream| !stream.outlet.is_closed();
         let is_connected = |site| self.streams.get(&site).is_some_and(is_open);
+        self.gauges.show(desk.ledger(), reported_at, is_connected);
         for news in self.presence.look(now, listed, is_connected) {
             let (News::Away(site, silent_for) | News::Back(site, silent_for)) = news;
             let room = &self.room;
@@ -244,6 +251,7 @@ impl Reported {
     }
 
     pub(super) fn trouble(&mut self, room: &str, error: &KeepError) {
+        gauges::count_failure(room);
         let error = error.to_string();
         if self.trouble.as_ref() != Some(&error) {
             tracing::warn!(room, error, "the keeper of the room is in trouble");
@@ -259,6 +267,7 @@ impl Reported {
     }
 
     fn refusal(&mut self, room: &str, site: SiteId, reason: &Refusal) {
+        gauges::count_refusal(room, site);
         if self.refusals.insert((site, discriminant(reason))) {
             tracing::warn!(room, site = site.number(), %reason, "a site is refused");
         }

@@ -19,6 +19,7 @@ use crate::{
     holder::{
         Delivery, Event, OrderError,
         desk::Desk,
+        gauges,
         reception::{Reception, Waiting},
         times::HolderTimes,
     },
@@ -80,7 +81,7 @@ impl<'a> Tenure<'a> {
             _ = self.tick.tick() => self.desk.tick(self.reception.now()),
             _ = self.beat.tick() => self.is_due = true,
         }
-        self.reception.log_presence(&self.desk);
+        self.reception.report(&self.desk);
     }
 
     /// Gathers until there is something to store or to say, and at least until `earliest`. Returns
@@ -124,6 +125,7 @@ impl<'a> Tenure<'a> {
         let error = match kept {
             Ok(()) => {
                 self.reception.reported.relief();
+                gauges::count_batch(&self.reception.room);
                 for (site, message) in answers {
                     self.reception.deliver(site, Delivery { message, until });
                 }

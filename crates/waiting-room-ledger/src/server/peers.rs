@@ -13,6 +13,8 @@ use std::{
 
 use tokio::time::Instant;
 
+use crate::holder::count_refused_stream;
+
 /// The most connections of one address without a confirmed greeting. Many sites may connect from one
 /// address, by a tunnel, but each is confirmed within a round trip.
 pub(super) const MAX_UNCONFIRMED: usize = 512;
@@ -59,6 +61,7 @@ impl Peers {
 
     /// Tells the operator of this server why a peer was refused, once in an hour.
     pub(super) fn report(&self, peer: &str, sentence: &str) {
+        count_refused_stream();
         let warning = format!("{} {sentence}", address_of(peer));
         let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
         if reported.is_news(warning, Instant::now()) {

@@ -43,16 +43,21 @@ struct Process {
 
 impl Process {
     fn start(keeper: &str, keys: &Path) -> Self {
-        Self::with_log(keeper, keys, Stdio::null())
+        Self::with(keeper, keys, Stdio::null(), &[])
+    }
+
+    /// Serves its metrics on this address.
+    fn measured(keeper: &str, keys: &Path, metrics: &str) -> Self {
+        Self::with(keeper, keys, Stdio::null(), &["--metrics", metrics])
     }
 
     /// Also returns the log.
     fn logging(keeper: &str, keys: &Path) -> (ChildStderr, Self) {
-        let mut process = Self::with_log(keeper, keys, Stdio::piped());
+        let mut process = Self::with(keeper, keys, Stdio::piped(), &[]);
         (process.child.stderr.take().unwrap(), process)
     }
 
-    fn with_log(keeper: &str, keys: &Path, log: Stdio) -> Self {
+    fn with(keeper: &str, keys: &Path, log: Stdio, options: &[&str]) -> Self {
         let mut child = Command::new(PROGRAM)
             .env("NO_COLOR", "1")
             .args(["serve", "--listen", "127.0.0.1:0", "--room", "shop", "--keeper", keeper])
@@ -60,6 +65,7 @@ impl Process {
             .arg(keys.join("sites.key"))
             .arg("--operator-keys")
             .arg(keys.join("operators.key"))
+            .args(options)
             .stdout(Stdio::piped())
             .stderr(log)
             .spawn()
@@ -225,6 +231,69 @@ async fn a_killed_holder_is_replaced_in_three_seconds_and_a_suspended_one_silent
          standby, expected the holder\n"
     );
     assert_eq!(error.unwrap_err(), expected);
+}
+
+/// The value of a series, as an operator reads it with curl.
+fn scraped(address: &str, series: &str) -> Option<f64> {
+    let url = format!("http://{address}/metrics");
+    let output = Command::new("curl").args(["--silent", "--fail", &url]).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let value = text.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
+    value.map(|value| value.parse().unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_metrics_of_the_program_follow_a_site_that_connects() {
+    const PREFIX: &str = "waiting_room_ledger_";
+    let server = PostgresServer::start().unwrap();
+    let keys = keys();
+    let url = server.url();
+    let set_up = ["set-up", "--room", "shop", "--limit", "200", "--sites", "1,2"];
+    run(&[&set_up[..], &["--keeper", &url]].concat()).unwrap();
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let metrics = free.local_addr().unwrap().to_string();
+    drop(free);
+    let process = Process::measured(&url, keys.path(), &metrics);
+    let of_room = |name: &str| scraped(&metrics, &format!("{PREFIX}{name}{{room=\"shop\"}}"));
+    let end = Instant::now() + Duration::from_secs(20);
+    // No site is connected.
+    while of_room("holding") != Some(1.0) || of_room("sites") != Some(2.0) {
+        assert!(Instant::now() < end, "the process does not hold the room");
+    }
+    assert_eq!(of_room("limit"), Some(200.0));
+    assert_eq!(of_room("sites_connected"), Some(0.0));
+    assert_eq!(of_room("held"), Some(0.0));
+
+    let mut site = Site::new(1, &[&process], Duration::from_secs(5));
+    site.until_granted().await;
+    while of_room("sites_connected") != Some(1.0) || of_room("held") < Some(1.0) {
+        site.turn().await;
+        assert!(Instant::now() < end, "the figures do not follow");
+    }
+    assert!(of_room("free") < Some(200.0));
+    assert!(of_room("batches_total") > Some(0.0));
+    let of_site =
+        |name: &str| scraped(&metrics, &format!("{PREFIX}{name}{{room=\"shop\",site=\"1\"}}"));
+    assert!(of_site("messages_total") > Some(0.0));
+    assert!(of_site("site_held") > Some(0.0));
+    assert!(of_site("site_lease_seconds") > Some(0.0));
+}
+
+#[test]
+fn the_image_and_the_unit_use_options_that_the_program_has() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let help = run(&["serve", "--help"]).unwrap();
+    for (file, end) in [("Dockerfile", "]"), ("deploy/waiting-room-ledger.service", "Restart=")] {
+        let text = std::fs::read_to_string(root.join(file)).unwrap();
+        let (_, command) = text.split_once("serve").expect(file);
+        let (command, _) = command.split_once(end).expect(file);
+        let words = command.split(|c: char| c.is_whitespace() || "\",\\".contains(c));
+        let options: Vec<_> = words.filter(|word| word.starts_with("--")).collect();
+        assert!(options.contains(&"--metrics") && options.len() > 4, "{file}: {options:?}");
+        for option in options {
+            assert!(help.contains(&format!("{option} <")), "{file}: {option}");
+        }
+    }
 }
 
 #[test]

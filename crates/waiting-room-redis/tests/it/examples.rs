@@ -4,7 +4,7 @@ use std::{env, path::PathBuf, process::Command};
 
 const MANUAL: &str = include_str!("../../../../docs/redis.md");
 const EXAMPLES: [&str; 3] = [
-    include_str!("../../lab/cluster.rs"),
+    include_str!("../../examples/cluster.rs"),
     include_str!("../../examples/sentinel.rs"),
     include_str!("../../examples/tls.rs"),
 ];

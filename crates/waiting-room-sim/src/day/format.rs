@@ -74,7 +74,7 @@ pub(super) fn parse(text: &str) -> Option<(Style, i64)> {
         return Some((Style::Clock, minutes));
     }
     let civil: DateTime = text.strip_suffix(['Z', 'z']).unwrap_or(text).parse().ok()?;
-    let seconds = civil.to_zoned(TimeZone::UTC).ok()?.timestamp().as_second();
+    let seconds = TimeZone::UTC.to_timestamp(civil).ok()?.as_second();
     let is_whole = seconds % 60 == 0 && civil.subsec_nanosecond() == 0 && text.contains(':');
     is_whole.then_some((Style::Date, seconds.div_euclid(60)))
 }

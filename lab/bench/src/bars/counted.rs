@@ -160,6 +160,7 @@ pub(super) const PEERS: &[Row] = &[
 /// Everything at once.
 pub(crate) const TOGETHER: Group = Group::new(
     "together",
+    "A pass, a limit with headers and a gate",
     &[
         Case { name: OURS, set_up: ours },
         Case { name: OTHERS, set_up: || sent_to(others(), "other=1") },

@@ -11,21 +11,24 @@ use std::{
     task::Poll,
 };
 
-use tokio::task::{JoinSet, yield_now};
+use tokio::{
+    runtime::{Builder, Runtime},
+    task::{JoinSet, yield_now},
+};
 use waiting_room_core::gate::{Arrival, Discipline, Entry};
 
-use super::{
-    sources::{Acquire, ENOUGH, Ours, OursFifo, Source, TimedAcquire, TryAcquire, gate, semaphore},
-    tasks::on,
+use super::sources::{
+    Acquire, ENOUGH, Ours, OursFifo, Source, TimedAcquire, TryAcquire, gate, semaphore,
 };
 use crate::{
-    case::{Case, Group, Repeat},
+    case::{Case, Figures, Group, Repeat},
     requests::runtime,
 };
 
 /// Permits of our gate, and of tokio's semaphore.
 pub(crate) const PERMITS: Group = Group::new(
     "permits",
+    "Taking and giving back an uncontended permit",
     &[
         Case { name: "Gate, the time given", set_up: the_time_given },
         Case { name: "Gate, its clock read", set_up: of::<Ours> },
@@ -71,9 +74,15 @@ fn borrowed() -> Repeat {
 }
 
 /// A contended permit, with all tasks on one thread.
-pub(crate) const HANDED_ON: Group = Group::new("handed-on", &cases::<1>());
+pub(crate) const HANDED_ON: Group =
+    Group::new("handed-on", "A permit that 256 tasks hand on to each other", &cases::<1>());
 /// A contended permit, with the tasks on two threads.
-pub(super) const ON_TWO_THREADS: &[Case] = &cases::<2>();
+pub(crate) const ON_TWO_THREADS: Group = Group::new(
+    "handed-on-by-two-threads",
+    "A permit that 256 tasks on two threads hand on to each other",
+    &cases::<2>(),
+)
+.showing(Figures::WallTimes);
 
 const fn cases<const THREADS: usize>() -> [Case; 4] {
     [
@@ -117,6 +126,15 @@ fn handed_on<S: Source>(threads: usize) -> Repeat {
     })
 }
 
+/// Creates a runtime on this many threads.
+fn on(threads: usize) -> Runtime {
+    if threads == 1 {
+        return runtime();
+    }
+    let mut many = Builder::new_multi_thread();
+    many.worker_threads(threads).enable_all().build().expect("the machine has what it needs")
+}
+
 /// Counts a task once it is in the queue.
 async fn counted<T>(take: impl Future<Output = T>, waiting: &AtomicU32) -> T {
     let mut take = pin!(take);
@@ -126,4 +144,14 @@ async fn counted<T>(take: impl Future<Output = T>, waiting: &AtomicU32) -> T {
     take.await
 }
 
-pub(super) const WAITING: u32 = 256;
+const WAITING: u32 = 256;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_uncontended_permit_allocates_nothing() {
+        assert!(PERMITS.cases()[..2].iter().all(|case| case.allocations() == 0));
+    }
+}

@@ -14,20 +14,21 @@ use super::routers::{bulkhead, ours, shedding};
 use crate::{
     browsers::{Preferences, dozen, made_up},
     case::{Case, Group, Repeat},
-    limits::REFUSING,
+    limits::bare,
     requests::{Template, drive_router, runtime},
 };
 
 /// The floor, ours, and others.
 pub(crate) const REFUSED: Group = Group::new(
     "gate-refused",
+    "Refused by a gate that is full, through axum's Router::layer",
     &[
         Case {
             name: "a layer answering 429, no body (the floor)",
-            set_up: || drive_router((REFUSING[0].app)(), refused(StatusCode::TOO_MANY_REQUESTS)),
+            set_up: || drive_router(bare(), refused(StatusCode::TOO_MANY_REQUESTS)),
         },
         Case {
-            name: OURS,
+            name: "ours, all headers and a problem document",
             set_up: || full(ours(busy(), only_one()), refused(StatusCode::TOO_MANY_REQUESTS)),
         },
         Case { name: "ours, to a dozen browsers", set_up: || to_clients(dozen()) },
@@ -47,7 +48,7 @@ pub(crate) const REFUSED: Group = Group::new(
 );
 
 /// Returns an application that never answers.
-pub(super) fn busy() -> Router {
+pub(crate) fn busy() -> Router {
     Router::new().route("/", get(pending::<()>))
 }
 
@@ -80,5 +81,3 @@ fn full(router: Router, template: Template) -> Repeat {
 fn refused(status: StatusCode) -> Template {
     Template::new(["other=1"]).of_a_program().answered(status).with_peer()
 }
-
-pub(super) const OURS: &str = "ours, all headers and a problem document";

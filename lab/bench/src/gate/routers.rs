@@ -1,6 +1,6 @@
 //! Applications behind gates, ours and those of others, and requests that they admit at once.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use axum::{Router, error_handling::HandleErrorLayer};
 use http::StatusCode;
@@ -20,13 +20,13 @@ use crate::{
 };
 
 /// Applies our layer, with only this gate.
-pub(super) fn ours(app: Router, gate: Concurrency) -> Router {
+pub(crate) fn ours(app: Router, gate: Concurrency) -> Router {
     let config = WaitingRoomConfig::builder("shop").concurrency(gate);
     app.layer(WaitingRoomLayer::new(config.build().expect("the config is right")).for_axum())
 }
 
 /// Applies tower's limit, at which every request waits.
-pub(super) fn tower(app: Router, limit: u32) -> Router {
+pub(crate) fn tower(app: Router, limit: u32) -> Router {
     app.layer(limit_of(limit))
 }
 
@@ -48,17 +48,6 @@ pub(crate) fn shedding_and_timing_out(app: Router) -> Router {
             .layer(LoadShedLayer::new())
             .layer(limit_of(ENOUGH))
             .layer(TimeoutLayer::new(LONG)),
-    )
-}
-
-/// Applies tower's limit with a timeout for the whole request.
-pub(super) fn timing_out(app: Router, limit: u32, after: Duration) -> Router {
-    let timeout = TimeoutLayer::new(after);
-    app.layer(
-        ServiceBuilder::new()
-            .layer(HandleErrorLayer::new(failed))
-            .layer(timeout)
-            .layer(limit_of(limit)),
     )
 }
 
@@ -89,11 +78,18 @@ async fn failed<E>(_: E) -> StatusCode {
 /// The bare router (the floor), two layers that do nothing, ours, and others.
 pub(crate) const ADMITTED: Group = Group::new(
     "gate-admitted",
+    "Admitted by a gate, through axum's Router::layer",
     &[
         Case { name: "bare Router (the floor)", set_up: || sent_to(hello()) },
-        Case { name: FORWARDS, set_up: || sent_to(hello().layer(layer_fn(Forwarding))) },
-        Case { name: DECIDES, set_up: || sent_to(hello().layer(layer_fn(Deciding))) },
-        Case { name: OURS, set_up: || sent_to(ours(hello(), limit())) },
+        Case {
+            name: "+ a layer that forwards",
+            set_up: || sent_to(hello().layer(layer_fn(Forwarding))),
+        },
+        Case {
+            name: "+ a layer that decides, then forwards",
+            set_up: || sent_to(hello().layer(layer_fn(Deciding))),
+        },
+        Case { name: "+ ours", set_up: || sent_to(ours(hello(), limit())) },
         Case { name: "+ ours, held to the head", set_up: || sent_to(ours(hello(), to_head())) },
         Case { name: "+ tower's limit", set_up: || sent_to(tower(hello(), ENOUGH)) },
         Case { name: "+ tower's limit, LoadShed", set_up: || sent_to(shedding(hello(), ENOUGH)) },
@@ -117,6 +113,14 @@ fn sent_to(router: Router) -> Repeat {
     drive_router(router, Template::new(["other=1"]).with_peer())
 }
 
-pub(super) const FORWARDS: &str = "+ a layer that forwards";
-pub(super) const DECIDES: &str = "+ a layer that decides, then forwards";
-pub(super) const OURS: &str = "+ ours";
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gate_allocates_at_most_five_times_more_than_a_deciding_layer() {
+        let of = |name| ADMITTED.case(name).expect("it is in the group").allocations();
+        let more = of("+ ours").saturating_sub(of("+ a layer that decides, then forwards"));
+        assert!(more <= 5, "{more}");
+    }
+}

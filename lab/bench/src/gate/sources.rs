@@ -37,9 +37,6 @@ pub(super) struct Acquire(Arc<Semaphore>);
 /// `acquire_owned`, with a timeout.
 pub(super) struct TimedAcquire(Arc<Semaphore>);
 
-/// No permit at all, for comparison.
-pub(super) struct Nothing;
-
 impl Source for Ours {
     type Permit = Permit;
 
@@ -101,16 +98,6 @@ impl Source for TimedAcquire {
     }
 }
 
-impl Source for Nothing {
-    type Permit = ();
-
-    fn of(_: u32) -> Self {
-        Self
-    }
-
-    async fn take(&self) {}
-}
-
 /// Creates a gate at which every arrival may wait.
 pub(super) fn gate(limit: u32, discipline: Discipline) -> Gate {
     let rules = GateRules::new(limit).queue(GateRules::MAX_QUEUE).max_wait(LONG);
@@ -133,6 +120,6 @@ async fn wait(gate: &Gate) -> Permit {
 pub(super) const ENOUGH: u32 = 1_000;
 
 /// Longer than any wait here.
-pub(super) const LONG: Duration = Duration::from_secs(3_600);
+pub(crate) const LONG: Duration = Duration::from_secs(3_600);
 
-pub(super) const OPEN: &str = "the semaphore is never closed";
+const OPEN: &str = "the semaphore is never closed";

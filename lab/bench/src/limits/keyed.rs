@@ -16,7 +16,7 @@ use governor::{
 };
 use waiting_room_core::{
     Limiter, Quota, Timestamp,
-    rate::{Algorithm, KeyHash, KeyHasher},
+    rate::{Algorithm, Alignment, KeyHash, KeyHasher, Refusals},
     time::{Clock, SystemClock},
 };
 
@@ -26,18 +26,23 @@ use super::turns::{
     Spread::{self, Uniform, Zipf},
     Turns,
 };
-use crate::case::{Case, Group, Repeat};
+use crate::case::{Case, Figures, Group, Repeat};
 
 /// One key.
-pub(crate) const ONE: Group = Group::new("key-of-one", &cases::<1>());
+pub(crate) const ONE: Group =
+    Group::new("key-of-one", "The check of a key by GCRA, 1 key", &cases::<1>());
 /// A thousand keys, which fit into the caches of a core.
-pub(crate) const THOUSAND: Group = Group::new("key-of-thousand", &cases::<1_000>());
+pub(crate) const THOUSAND: Group =
+    Group::new("key-of-thousand", "The check of a key by GCRA, 1 000 keys", &cases::<1_000>());
 /// A million keys, which do not fit into the caches.
-pub(crate) const MILLION: Group = Group::new("key-of-million", &cases::<MANY>());
+pub(crate) const MILLION: Group =
+    Group::new("key-of-million", "The check of a key by GCRA, 1 000 000 keys", &cases::<MANY>())
+        .showing(Figures::Times);
 
 /// Checks on two threads at once.
 pub(crate) const TWO_THREADS: Group = Group::new(
     "key-on-two-threads",
+    "The check of a key on two threads at once",
     &[
         Case { name: "Limiter, 1 key", set_up: || ours_on_two(1, Uniform) },
         Case { name: "Limiter, 1 000 keys", set_up: || ours_on_two(1_000, Uniform) },
@@ -50,6 +55,21 @@ pub(crate) const TWO_THREADS: Group = Group::new(
         Case { name: "governor, 1 000 000 keys", set_up: || governor_on_two(MANY, Uniform) },
         Case { name: "governor, 1 000 000 keys, zipf", set_up: || governor_on_two(MANY, Zipf) },
     ],
+)
+.showing(Figures::WallTimes);
+
+/// The six algorithms, 1 000 keys, without reading a clock.
+pub(crate) const ALGORITHMS: Group = Group::new(
+    "algorithms",
+    "The check of a key by each algorithm, 1 000 keys",
+    &[
+        Case { name: "fixed window", set_up: || by(Algorithm::FixedWindow(Alignment::Epoch)) },
+        Case { name: "GCRA", set_up: || by(Algorithm::Gcra) },
+        Case { name: "leaky queue", set_up: || by(Algorithm::LeakyQueue) },
+        Case { name: "sliding counter", set_up: || by(Algorithm::SlidingCounter) },
+        Case { name: "sliding log", set_up: || by(Algorithm::SlidingLog(Refusals::Ignore)) },
+        Case { name: "token bucket", set_up: || by(Algorithm::TokenBucket) },
+    ],
 );
 
 /// The number of keys of [`MILLION`]. Without optimization, a million take too long to insert, and
@@ -58,13 +78,13 @@ pub(super) const MANY: u32 = if cfg!(debug_assertions) { 5_000 } else { 1_000_00
 
 const fn cases<const KEYS: u32>() -> [Case; 13] {
     [
+        Case { name: "governor", set_up: || governor(KEYS, number, Uniform, Allowed) },
         Case { name: "Limiter, the time given", set_up: || ours(KEYS, given, Uniform, Allowed) },
         Case { name: "Limiter", set_up: || ours(KEYS, quanta(), Uniform, Allowed) },
         Case { name: "Limiter, SystemClock", set_up: || ours(KEYS, system(), Uniform, Allowed) },
         Case { name: "Limiter, zipf", set_up: || ours(KEYS, quanta(), Zipf, Allowed) },
         Case { name: "Limiter, refused", set_up: || ours(KEYS, quanta(), Uniform, Refused) },
         Case { name: "Limiter, IpAddr", set_up: || ours_by_address(KEYS) },
-        Case { name: "governor", set_up: || governor(KEYS, number, Uniform, Allowed) },
         Case { name: "governor, zipf", set_up: || governor(KEYS, number, Zipf, Allowed) },
         Case { name: "governor, refused", set_up: || governor(KEYS, number, Uniform, Refused) },
         Case { name: "governor, IpAddr", set_up: || governor(KEYS, address, Uniform, Allowed) },
@@ -111,24 +131,34 @@ fn governor<K: Hash + Eq + Clone + 'static>(
     spread: Spread,
     outcome: Outcome,
 ) -> Repeat {
-    let limiter = RateLimiter::keyed(governor_quota(outcome));
+    let limiter = RateLimiter::keyed(quota_of_governor(outcome));
     Turns::new(keys, spread).check(outcome, move |turn, _| limiter.check_key(&key(turn)).is_ok())
 }
 
 fn governor_with_ahash<K: Hash + Eq + Clone + 'static>(keys: u32, key: fn(u32) -> K) -> Repeat {
     let hasher = ahash::RandomState::with_seeds(3, 1, 4, 1);
-    let limiter = RateLimiter::dashmap_with_hasher(governor_quota(Allowed), hasher);
+    let limiter = RateLimiter::dashmap_with_hasher(governor_quota(), hasher);
     Turns::new(keys, Uniform).check(Allowed, move |turn, _| limiter.check_key(&key(turn)).is_ok())
 }
 
 fn governor_on_two(keys: u32, spread: Spread) -> Repeat {
-    let limiter = RateLimiter::keyed(governor_quota(Allowed));
+    let limiter = RateLimiter::keyed(governor_quota());
     Turns::new(keys, spread).check_on_two(move |turn, _| limiter.check_key(&number(turn)).is_ok())
 }
 
 fn governor_direct() -> Repeat {
-    let limiter = RateLimiter::direct(governor_quota(Allowed));
+    let limiter = RateLimiter::direct(governor_quota());
     Turns::new(1, Uniform).check(Allowed, move |_, _| limiter.check().is_ok())
+}
+
+/// Checks keys against a limit of twice their rate.
+fn by(algorithm: Algorithm) -> Repeat {
+    let quota = Quota::per_second(2_000);
+    let limiter = Limiter::new(algorithm, &[quota], 1_000).expect("the quota can be kept");
+    let hasher = hasher();
+    Turns::new(1_000, Uniform).check(Allowed, move |key, now| {
+        limiter.decide(hasher.hash(&number(key)), 0, 1, now).is_allowed()
+    })
 }
 
 /// Returns the given time, without reading a clock.
@@ -163,26 +193,31 @@ fn limiter(keys: u32, outcome: Outcome) -> Limiter {
 }
 
 /// Returns the same limit for governor.
-pub(super) fn governor_quota(outcome: Outcome) -> GovernorQuota {
+fn quota_of_governor(outcome: Outcome) -> GovernorQuota {
     match outcome {
-        Allowed => GovernorQuota::per_second(NEVER_USED_UP),
+        Allowed => governor_quota(),
         Refused => {
             GovernorQuota::with_period(Duration::from_secs(86_400)).expect("a day is not nothing")
         }
     }
 }
 
-pub(super) fn hasher() -> KeyHasher {
+/// Returns a quota of governor that is never used up.
+pub(crate) const fn governor_quota() -> GovernorQuota {
+    GovernorQuota::per_second(NEVER_USED_UP)
+}
+
+pub(crate) fn hasher() -> KeyHasher {
     KeyHasher::new([3, 1, 4, 1])
 }
 
 /// Returns the number of an account; the numbers are not consecutive.
-pub(super) fn number(key: u32) -> u64 {
+pub(crate) fn number(key: u32) -> u64 {
     u64::from(key).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 /// Returns the address of a client; the addresses are not consecutive.
-pub(super) fn address(key: u32) -> IpAddr {
+pub(crate) fn address(key: u32) -> IpAddr {
     Ipv4Addr::from(key.wrapping_mul(0x9e37_79b1)).into()
 }
 

@@ -22,32 +22,23 @@ use crate::{
     requests::{Template, drive_router, hello, runtime},
 };
 
-/// An application that refuses every request.
-pub(crate) struct Refusing {
-    pub(crate) name: &'static str,
-    pub(crate) app: fn() -> Router,
-}
-
 /// The floor, ours, and others.
-pub(crate) const REFUSING: &[Refusing] = &[
-    Refusing { name: "a layer answering 429, no body (the floor)", app: bare },
-    Refusing { name: "axum::middleware::from_fn answering 429", app: by_function },
-    Refusing { name: "ours, all headers and a problem document", app: ours },
-    Refusing { name: "tower_governor, by IP", app: || governor(Headers::None) },
-    Refusing { name: "tower_governor, by IP, use_headers", app: || governor(Headers::All) },
-    Refusing { name: "tower-resilience, no key", app: resilience },
-];
-
-/// The same applications as cases, and our page for browsers.
 pub(crate) const REFUSED: Group = Group::new(
     "refused",
+    "Refused by a limit, through axum's Router::layer",
     &[
-        case::<0>(),
-        case::<1>(),
-        case::<2>(),
-        case::<3>(),
-        case::<4>(),
-        case::<5>(),
+        Case { name: "a layer answering 429, no body (the floor)", set_up: || to_program(bare()) },
+        Case {
+            name: "axum::middleware::from_fn answering 429",
+            set_up: || to_program(by_function()),
+        },
+        Case { name: "ours, all headers and a problem document", set_up: || to_program(ours()) },
+        Case { name: "tower_governor, by IP", set_up: || to_program(governor(Headers::None)) },
+        Case {
+            name: "tower_governor, by IP, use_headers",
+            set_up: || to_program(governor(Headers::All)),
+        },
+        Case { name: "tower-resilience, no key", set_up: || to_program(resilience()) },
         Case { name: "ours, to a browser: the page", set_up: || sent(ours(), Template::new([""])) },
         Case { name: "ours, to a dozen browsers", set_up: || to_clients(dozen()) },
         Case { name: "ours, to made-up Accept headers", set_up: || to_clients(made_up()) },
@@ -56,9 +47,8 @@ pub(crate) const REFUSED: Group = Group::new(
     ],
 );
 
-const fn case<const INDEX: usize>() -> Case {
-    let set_up = || sent((REFUSING[INDEX].app)(), Template::new(["other=1"]).of_a_program());
-    Case { name: REFUSING[INDEX].name, set_up }
+fn to_program(router: Router) -> Repeat {
+    sent(router, Template::new(["other=1"]).of_a_program())
 }
 
 fn to_clients(clients: impl Iterator<Item = Preferences>) -> Repeat {
@@ -69,7 +59,8 @@ fn to_many_headers(router: Router) -> Repeat {
     sent(router, Template::new(["other=1"]).of_a_program().with_many_headers())
 }
 
-fn bare() -> Router {
+/// Returns an application behind a layer that only answers 429.
+pub(crate) fn bare() -> Router {
     let refuse = |_: Request| {
         let mut response = Response::new(Body::empty());
         *response.status_mut() = StatusCode::TOO_MANY_REQUESTS;

@@ -111,6 +111,7 @@ const LONG: Duration = Duration::from_secs(900);
 /// The bare router (the floor), two layers that do nothing, ours, and others.
 pub(crate) const ADMITTED: Group = Group::new(
     "admitted",
+    "Admitted by limits, through axum's Router::layer",
     &[
         Case { name: "bare Router (the floor)", set_up: || sent_to(hello()) },
         Case { name: "+ a layer that forwards", set_up: forwarding },
@@ -143,4 +144,18 @@ fn governed(headers: Headers) -> Repeat {
 
 fn sent_to(router: Router) -> Repeat {
     drive_router(router, Template::new(["other=1"]).with_peer())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_allocates_at_most_twice_and_its_headers_four_times() {
+        let of = |name| ADMITTED.case(name).expect("it is in the group").allocations();
+        let forwarding = of("+ a layer that forwards");
+        let none = of("+ ours, a limit by IP, no headers") - forwarding;
+        let all = of("+ ours, a limit by IP, all headers") - forwarding;
+        assert!(none <= 2 && all <= none + 4, "{none} without headers, {all} with all");
+    }
 }

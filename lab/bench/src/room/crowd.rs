@@ -8,7 +8,7 @@ use waiting_room_core::{
 };
 
 /// When the first visitor arrives.
-pub(super) const OPENING: Timestamp = Timestamp::from_secs(1_700_000_000);
+pub(crate) const OPENING: Timestamp = Timestamp::from_secs(1_700_000_000);
 
 /// How often a visitor in a long line checks in.
 pub(super) const INTERVAL: Duration = Duration::from_secs(20);
@@ -19,7 +19,7 @@ pub(super) fn visitor(number: u64) -> VisitorId {
 }
 
 /// Creates a room with sessions of five minutes that never fills.
-pub(super) fn wide() -> Room {
+pub(crate) fn wide() -> Room {
     Room::new(RoomRules::new("shop", RoomRules::MAX_USERS)).expect("the rules are right")
 }
 
@@ -34,14 +34,14 @@ pub(super) fn one_slot(method: QueueingMethod) -> RoomRules {
 }
 
 /// Creates a room whose only slot is taken for a day, and returns the pass that holds it.
-pub(super) fn full(method: QueueingMethod) -> (Room, Pass) {
+pub(crate) fn full(method: QueueingMethod) -> (Room, Pass) {
     let mut room = Room::new(one_slot(method)).expect("the rules are right");
     let pass = admit(&mut room, u64::MAX, OPENING);
     (room, pass)
 }
 
 /// Admits a visitor to a room that has a free slot.
-pub(super) fn admit(room: &mut Room, number: u64, now: Timestamp) -> Pass {
+pub(crate) fn admit(room: &mut Room, number: u64, now: Timestamp) -> Pass {
     match room.enter(visitor(number), now) {
         Verdict::Admit { pass, .. } => pass,
         verdict @ (Verdict::Refuse { .. } | Verdict::Wait { .. }) => {
@@ -61,7 +61,7 @@ pub(super) fn wait(room: &mut Room, ticket: &Ticket, now: Timestamp) -> Ticket {
 }
 
 /// Lines up visitors, all at the opening.
-pub(super) fn line_up(room: &mut Room, count: u64) -> Vec<Ticket> {
+pub(crate) fn line_up(room: &mut Room, count: u64) -> Vec<Ticket> {
     (0..count).map(|number| stand(room, number, OPENING)).collect()
 }
 

@@ -12,7 +12,7 @@ use crate::{
     effort::Effort,
     figure::{Bar, figure},
     report::Report,
-    usage::thread_cpu_time,
+    rounds::thread_cpu_time,
 };
 
 /// Measures all pauses, and prints the table.
@@ -24,7 +24,7 @@ pub(super) fn run(effort: Effort) -> Report {
         .chain(["bar".to_owned()])
         .collect();
     let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
-    let mut report = Report::new("The longest verbs of a room", "room-crowded", effort, &columns);
+    let mut report = Report::new("The longest verbs of a room", "room", effort, &columns);
     for Pause { name, measure } in PAUSES {
         let least = |visitors: &u32| {
             (0..effort.prepared_rounds())

@@ -15,14 +15,14 @@ use crate::{
     effort::Effort,
     figure::{Bar, figure},
     report::Report,
-    usage::{thread_cpu_time, wall_time},
+    rounds::{thread_cpu_time, wall_time},
 };
 
 /// Measures check-ins one by one, and prints the table.
 pub(super) fn check_ins(effort: Effort) -> Report {
     let columns = ["check_in", "mean, CPU ns", "p50 ns", "p99 ns", "p99.9 ns", "bar"];
     let title = "Check-ins of a whole line, on time";
-    let mut report = Report::new(title, "room-crowded", effort, &columns);
+    let mut report = Report::new(title, "room", effort, &columns);
     for (method, name) in [(QueueingMethod::Fifo, "in line"), (QueueingMethod::Random, "by lot")] {
         for visitors in effort.crowds() {
             let mut found = round(*visitors, method);
@@ -69,7 +69,7 @@ fn round(visitors: u32, method: QueueingMethod) -> Found {
 pub(super) fn threads(effort: Effort) -> Report {
     let columns = ["check_in with MemoryStore", "1 thread, M/s", "2 threads, M/s", "ratio", "bar"];
     let title = "Check-ins on one thread and on two";
-    let mut report = Report::new(title, "room-crowded", effort, &columns);
+    let mut report = Report::new(title, "room", effort, &columns);
     for visitors in effort.crowds() {
         for (name, outside) in [("", 0), (", and 5 µs outside of the lock", 5)] {
             let outside = Duration::from_micros(outside);

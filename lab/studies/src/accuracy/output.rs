@@ -2,22 +2,17 @@
 
 use std::{error::Error, fs, path::Path};
 
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::Table;
 
 use super::{plot::plot, row::Row, study::Study};
+use crate::report::markdown;
 
 /// A table with one row for each kind of traffic and each algorithm.
 pub(crate) fn table(study: &Study) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::ASCII_MARKDOWN);
-    table.set_header(COLUMNS.iter().map(|(name, _)| *name));
-    for row in study.rows() {
-        table.add_row(COLUMNS.iter().map(|(_, column)| column(row)));
-    }
-    for column in table.column_iter_mut().skip(2) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    table
+    let head = COLUMNS.iter().map(|(name, _)| (*name).to_owned());
+    let rows = study.rows().iter();
+    let rows = rows.map(|row| COLUMNS.iter().map(|(_, column)| column(row)).collect());
+    markdown(head, rows, 2)
 }
 
 /// Writes `accuracy.csv` and `accuracy.svg`. Creates the directory if it does not exist.

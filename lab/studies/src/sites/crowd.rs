@@ -1,11 +1,8 @@
 //! The visitors of a scenario: their arrivals, times and sites.
 
-use std::collections::VecDeque;
-
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, Exp1};
 use rand_pcg::Pcg64Mcg;
-use waiting_room_sim::plan::{Memory, Plan};
 
 use super::{
     clock::{SECOND, from_seconds},
@@ -31,8 +28,6 @@ pub(super) struct Crowd {
     /// The position within the second, from 0 to 1.
     place: f64,
     ends: u32,
-    /// Visitors with plans, who come instead of those of the traffic.
-    planned: VecDeque<Newcomer>,
 }
 
 /// A visitor who arrives.
@@ -42,8 +37,6 @@ pub(super) struct Newcomer {
     pub(super) site: u16,
     pub(super) browsing: u32,
     pub(super) is_bot: bool,
-    /// The number of its plan, in a crowd whose visitors have plans.
-    pub(super) plan: Option<u32>,
 }
 
 impl Crowd {
@@ -51,7 +44,7 @@ impl Crowd {
         let weights = scenario.sites.weights.clone();
         Self {
             rng: Pcg64Mcg::seed_from_u64(seed),
-            points: scenario.traffic.points.clone(),
+            points: scenario.traffic.clone(),
             line: 0,
             visitors: scenario.visitors,
             by_site: Skew::by(weights.iter().copied()),
@@ -61,23 +54,7 @@ impl Crowd {
             second: 0,
             place: 0.0,
             ends: scenario.length_ms() / SECOND,
-            planned: VecDeque::new(),
         }
-    }
-
-    /// The same crowd with these visitors, in the order of arrival. They are spread evenly over the
-    /// sites, one after the other.
-    pub(super) fn with(mut self, plans: &[Plan]) -> Self {
-        let sites = (0..u16::try_from(self.weights.len()).unwrap_or(u16::MAX)).cycle();
-        let planned = (0..).zip(plans).zip(sites).map(|((number, plan), site)| Newcomer {
-            at: from_seconds(plan.arrival.as_secs_f64()),
-            site,
-            browsing: u32::MAX,
-            is_bot: plan.memory == Memory::Forgets,
-            plan: Some(number),
-        });
-        self.planned = planned.collect();
-        self
     }
 
     /// Closes a site. Its future visitors go to the other sites.
@@ -122,9 +99,6 @@ impl Iterator for Crowd {
     type Item = Newcomer;
 
     fn next(&mut self) -> Option<Newcomer> {
-        if let Some(planned) = self.planned.pop_front() {
-            return Some(planned);
-        }
         while self.second < self.ends {
             let rate = self.per_minute() / 60.0;
             let gap: f64 = Exp1.sample(&mut self.rng);
@@ -136,7 +110,7 @@ impl Iterator for Crowd {
                 let stay: f64 = Exp1.sample(&mut self.rng);
                 let browsing = from_seconds(stay * self.visitors.browsing);
                 let is_bot = self.rng.random_bool(self.visitors.bots);
-                return Some(Newcomer { at, site, browsing, is_bot, plan: None });
+                return Some(Newcomer { at, site, browsing, is_bot });
             }
             // The process has no memory, so it may start anew in each second.
             self.second += 1;
@@ -181,46 +155,32 @@ impl Skew {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
 
+    /// Fifty visitors a minute for two minutes, and a site without visitors of its own.
+    fn world() -> Scenario {
+        let mut world = Scenario::new(100, 100, [1, 1, 1]);
+        world.sites.weights = vec![3.0, 1.0, 0.0];
+        world.per_minute([(0.0, 50.0), (2.0, 50.0)])
+    }
+
     /// The sites of the visitors who arrive in the first minute and in the second.
-    fn sites(more: &str) -> [Vec<u16>; 2] {
-        let file = format!(
-            "policies = [\"ideal\"]
-             [limits]
-             total_active_users = 100
-             new_users_per_minute = 100
-             [sites]
-             nodes = [1, 1, 1]
-             weights = [3, 1, 0]
-             [traffic]
-             unit = \"per_minute\"
-             points = [[0, 50], [2, 50]]
-             {more}"
-        );
-        let scenario = Scenario::parse("test".to_owned(), &file, Path::new("")).unwrap();
+    fn sites(world: &Scenario) -> [Vec<u16>; 2] {
         let (first, second): (Vec<_>, Vec<_>) =
-            Crowd::new(&scenario, 1).partition(|arrival| arrival.at < 60 * SECOND);
+            Crowd::new(world, 1).partition(|arrival| arrival.at < 60 * SECOND);
         [first, second].map(|minute| minute.into_iter().map(|arrival| arrival.site).collect())
     }
 
-    /// The later of two moves applies, whatever their order in the file.
     #[test]
     fn traffic_can_move_and_move_on() {
-        let later = "[[move]]\nat_min = 1\nshare = 1\nto = 2\n";
-        let at_once = "[[move]]\nat_min = 0\nshare = 1\nto = 1\n";
-        for moves in [format!("{later}{at_once}"), format!("{at_once}{later}")] {
-            let [first, second] = sites(&moves);
-            assert!(first.iter().all(|site| *site == 1), "{first:?}");
-            assert!(second.iter().all(|site| *site == 2), "{second:?}");
-        }
+        let [first, second] = sites(&world().moves_to(1, 1.0, 0.0).moves_to(2, 1.0, 1.0));
+        assert!(first.iter().all(|site| *site == 1), "{first:?}");
+        assert!(second.iter().all(|site| *site == 2), "{second:?}");
     }
 
     #[test]
     fn traffic_can_move_to_a_site_that_had_none() {
-        let [first, second] = sites("[[move]]\nat_min = 1\nshare = 1\nto = 2\n");
+        let [first, second] = sites(&world().moves_to(2, 1.0, 1.0));
         assert!(first.iter().all(|site| *site < 2) && first.len() > 20, "{first:?}");
         assert!(second.iter().all(|site| *site == 2) && second.len() > 20, "{second:?}");
     }

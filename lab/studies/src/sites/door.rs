@@ -1,6 +1,5 @@
 //! Admission: all policies behind one interface.
 
-mod counting;
 mod escrow;
 mod ideal;
 mod question;
@@ -15,7 +14,6 @@ use waiting_room_ledger::model::WorldSnapshot;
 
 pub(super) use self::question::{Asker, Outcome, Say, Trips};
 use self::{
-    counting::CountingDoor,
     escrow::{DOOR_WAIT, EscrowDoor},
     ideal::IdealDoor,
     question::Step,
@@ -38,7 +36,6 @@ pub(super) struct Door {
 
 #[derive(Debug)]
 enum Guard {
-    Counting(Box<CountingDoor>),
     Escrow(Box<EscrowDoor>),
     Ideal(IdealDoor),
     Slots(SlotDoor),
@@ -49,10 +46,6 @@ impl Door {
         let guard = match policy {
             Policy::Escrow => Guard::Escrow(Box::new(EscrowDoor::new(scenario, seed)?)),
             Policy::Ideal => Guard::Ideal(IdealDoor::new(0)),
-            // The rooms of real sites draw tickets for all who wait.
-            Policy::Counters if scenario.sites.real_rooms => {
-                Guard::Counting(Box::new(CountingDoor::new(scenario, seed)?))
-            }
             Policy::IdealHolds => Guard::Ideal(IdealDoor::new(DOOR_WAIT)),
             other @ (Policy::Counters | Policy::Curve | Policy::Even) => {
                 Guard::Slots(SlotDoor::new(other, scenario)?)
@@ -72,7 +65,6 @@ impl Door {
     pub(super) fn request(&mut self, asker: &Asker, world: Option<&Arc<WorldSnapshot>>) -> Say {
         let place = self.rng.random();
         let step = match &mut self.guard {
-            Guard::Counting(counting) => return counting.arrive(asker, place),
             Guard::Escrow(escrow) => return escrow.arrive(asker),
             Guard::Ideal(ideal) => return ideal.arrive(asker),
             Guard::Slots(slots) => slots.arrive(asker, world, place),
@@ -91,7 +83,7 @@ impl Door {
     pub(super) fn pass_ends(&self, who: u32, now: u32, session: u32) -> u32 {
         match &self.guard {
             Guard::Escrow(escrow) => escrow.pass_ends(who),
-            Guard::Counting(_) | Guard::Ideal(_) | Guard::Slots(_) => now.saturating_add(session),
+            Guard::Ideal(_) | Guard::Slots(_) => now.saturating_add(session),
         }
     }
 
@@ -101,43 +93,14 @@ impl Door {
         match &mut self.guard {
             Guard::Escrow(escrow) => escrow.prolong(asker, ends),
             // The pass is sufficient proof, so every node that sees it issues a new one.
-            Guard::Counting(_) | Guard::Ideal(_) | Guard::Slots(_) => {
-                asker.now.saturating_add(session)
-            }
-        }
-    }
-
-    /// A visitor who has arrived at this time is in the line of a site from now on.
-    pub(super) fn joins_line(&mut self, site: u16, arrived: u32, now: u32) {
-        match &mut self.guard {
-            Guard::Counting(counting) => counting.joins_line(site, arrived),
-            Guard::Escrow(escrow) => escrow.joins_line(site, arrived, now),
-            Guard::Ideal(_) | Guard::Slots(_) => {}
-        }
-    }
-
-    /// Such a visitor has left the line.
-    pub(super) fn leaves_line(&mut self, site: u16, arrived: u32, now: u32) {
-        match &mut self.guard {
-            Guard::Counting(counting) => counting.leaves_line(site, arrived),
-            Guard::Escrow(escrow) => escrow.leaves_line(site, arrived, now),
-            Guard::Ideal(_) | Guard::Slots(_) => {}
+            Guard::Ideal(_) | Guard::Slots(_) => asker.now.saturating_add(session),
         }
     }
 
     /// Ends a session.
     pub(super) fn lapse(&mut self, who: u32) {
-        match &mut self.guard {
-            Guard::Counting(counting) => counting.lapse(who),
-            Guard::Escrow(escrow) => escrow.lapse(who),
-            Guard::Ideal(_) | Guard::Slots(_) => {}
-        }
-    }
-
-    /// Ends the session of a visitor who checks out.
-    pub(super) fn release(&mut self, who: u32, now: u32) {
         if let Guard::Escrow(escrow) = &mut self.guard {
-            escrow.release(who, now);
+            escrow.lapse(who);
         }
     }
 
@@ -150,14 +113,13 @@ impl Door {
     pub(super) fn take_first(&mut self) -> Option<u32> {
         match &mut self.guard {
             Guard::Ideal(ideal) => ideal.take_first(),
-            Guard::Counting(_) | Guard::Escrow(_) | Guard::Slots(_) => None,
+            Guard::Escrow(_) | Guard::Slots(_) => None,
         }
     }
 
     /// The next time at which the door has to act by itself.
     pub(super) fn next_wake(&self) -> Option<u32> {
         match &self.guard {
-            Guard::Counting(counting) => counting.next_wake(),
             Guard::Escrow(escrow) => escrow.next_wake(),
             Guard::Ideal(ideal) => ideal.next_wake(),
             Guard::Slots(_) => None,
@@ -167,7 +129,6 @@ impl Door {
     /// Acts, and returns the outcomes.
     pub(super) fn wake(&mut self, now: u32) -> Vec<Outcome> {
         match &mut self.guard {
-            Guard::Counting(counting) => counting.wake(now),
             Guard::Escrow(escrow) => escrow.wake(now),
             Guard::Ideal(ideal) => ideal.wake(now),
             Guard::Slots(_) => Vec::new(),
@@ -177,7 +138,6 @@ impl Door {
     /// The round trips so far.
     pub(super) fn trips(&self) -> Trips {
         match &self.guard {
-            Guard::Counting(counting) => counting.trips(),
             Guard::Escrow(escrow) => escrow.trips(),
             Guard::Ideal(_) | Guard::Slots(_) => self.trips,
         }
@@ -185,29 +145,24 @@ impl Door {
 
     /// Disconnects a site from the others.
     pub(super) fn cut(&mut self, site: usize) {
-        match &mut self.guard {
-            Guard::Counting(counting) => counting.cut(site),
-            Guard::Escrow(escrow) => escrow.cut(site),
-            Guard::Ideal(_) | Guard::Slots(_) => {}
+        if let Guard::Escrow(escrow) = &mut self.guard {
+            escrow.cut(site);
         }
     }
 
     /// Reconnects a site to the others.
     pub(super) fn join(&mut self, site: usize) {
-        match &mut self.guard {
-            Guard::Counting(counting) => counting.join(site),
-            Guard::Escrow(escrow) => escrow.join(site),
-            Guard::Ideal(_) | Guard::Slots(_) => {}
+        if let Guard::Escrow(escrow) = &mut self.guard {
+            escrow.join(site);
         }
     }
 
     /// Kills a site. Returns the visitors who were waiting for a reply from it. The ideal ledger is at
     /// no site.
     pub(super) fn kill(&mut self, site: usize) -> Vec<u32> {
-        match (&mut self.guard, u16::try_from(site)) {
-            (Guard::Counting(counting), _) => counting.kill(site),
-            (Guard::Escrow(escrow), Ok(site)) => escrow.kill(site),
-            _ => Vec::new(),
+        match &mut self.guard {
+            Guard::Escrow(escrow) => escrow.kill(site),
+            Guard::Ideal(_) | Guard::Slots(_) => Vec::new(),
         }
     }
 
@@ -215,7 +170,7 @@ impl Door {
     pub(super) fn stranded(&mut self, now: u32) -> Stranded {
         match &mut self.guard {
             Guard::Escrow(escrow) => escrow.stranded(now),
-            Guard::Counting(_) | Guard::Ideal(_) | Guard::Slots(_) => Stranded::default(),
+            Guard::Ideal(_) | Guard::Slots(_) => Stranded::default(),
         }
     }
 

@@ -1,8 +1,7 @@
 //! The claims of the article about its policies, measured with several seeds: as tables, charts and
 //! bars.
 //!
-//! The worlds are the scenario files of this crate, with other policies, delays and skews. All
-//! charts are computed by running them.
+//! All charts are computed by running the worlds in [`worlds`].
 
 mod breaks;
 mod delays;

@@ -9,10 +9,8 @@ use super::{clock::SECOND, truth::Truth, visitor::Visitor};
 /// The counts and times of a run.
 #[derive(Debug)]
 pub(super) struct Notes {
-    pub(super) events: u64,
     pub(super) arrivals: u64,
     pub(super) pages: u64,
-    pub(super) refreshes: u64,
     pub(super) gave_up: u64,
     /// Visitors without a cookie who were told to wait, and so left for good.
     pub(super) bots_away: u64,
@@ -26,22 +24,8 @@ pub(super) struct Notes {
     pub(super) errors_s: Histogram<u32>,
     /// The state of the world every [`Moment::EVERY`] milliseconds.
     pub(super) timeline: Vec<Moment>,
-    pub(super) crowd: CrowdNotes,
     /// All sessions, if a test asks for them; a hundred million of them would not fit into memory.
     pub(super) sessions: Option<BTreeMap<u32, Session>>,
-}
-
-/// The observations of a crowd of visitors with plans, as the crowd of the `shop` example counts it.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct CrowdNotes {
-    /// The requests of visitors without a pass that were admitted.
-    pub(super) let_in: u64,
-    /// The visitors that were admitted at least once.
-    pub(super) visitors_let_in: u64,
-    /// The answers that certainly asked a visitor to wait while a slot was free for it, by the witness.
-    pub(super) early_answers: u64,
-    /// The answers to visitors without a pass that took at least a round trip to the ledgers.
-    pub(super) slow_decisions: u64,
 }
 
 /// The state of the world at one time.
@@ -75,10 +59,8 @@ impl Notes {
             Histogram::new_with_max(most, 3).expect("three digits are supported")
         };
         Self {
-            events: 0,
             arrivals: 0,
             pages: 0,
-            refreshes: 0,
             gave_up: 0,
             bots_away: 0,
             answers_ms: histogram(),
@@ -86,7 +68,6 @@ impl Notes {
             waits_ms: histogram(),
             errors_s: histogram(),
             timeline: Vec::new(),
-            crowd: CrowdNotes::default(),
             sessions: None,
         }
     }

@@ -1,100 +1,73 @@
 //! The figures of a run.
 
 use hdrhistogram::Histogram;
-use serde::Serialize;
 
 use super::{
     clock::SECOND,
     door::Trips,
     notes::{Moment, Notes},
-    scenario::{Policy, Scenario},
+    scenario::Scenario,
     truth::Seen,
 };
 
-/// The result of a scenario under one policy with one seed. The name of a duration ends with its
-/// unit.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Report {
-    pub(crate) scenario: String,
-    pub(crate) policy: Policy,
-    pub(crate) seed: u64,
-    pub(crate) arrivals: u64,
-    pub(crate) admitted: u64,
-    pub(crate) queued: u64,
-    pub(crate) gave_up: u64,
+/// The result of a world under one policy with one seed. The name of a duration ends with its unit.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Report {
+    pub(super) arrivals: u64,
+    pub(super) admitted: u64,
+    pub(super) queued: u64,
+    pub(super) gave_up: u64,
     /// Visitors without a cookie who were told to wait.
-    pub(crate) bots_away: u64,
+    pub(super) bots_away: u64,
     /// The number of visitors in the line when the run was over.
-    pub(crate) waiting_at_end: u32,
-    pub(crate) at_the_door_at_end: u32,
+    pub(super) waiting_at_end: u32,
+    pub(super) at_the_door_at_end: u32,
     /// The utilization of the room when the first visitor had to wait, rightly or wrongly: 1 is full.
-    pub(crate) util_at_first_queue: Option<f64>,
+    pub(super) util_at_first_queue: Option<f64>,
     /// The same for the first visitor who had to wait although an ideal ledger would have admitted
     /// it.
-    pub(crate) util_at_first_early_queue: Option<f64>,
-    pub(crate) early_queued: u64,
-    pub(crate) early_queued_share: f64,
+    pub(super) util_at_first_early_queue: Option<f64>,
+    pub(super) early_queued: u64,
+    pub(super) early_queued_share: f64,
     /// The same two figures if stranded slots count as free.
-    pub(crate) early_queued_with_stranded: u64,
-    pub(crate) util_at_first_early_queue_with_stranded: Option<f64>,
+    pub(super) early_queued_with_stranded: u64,
+    pub(super) util_at_first_early_queue_with_stranded: Option<f64>,
     /// Free slots × seconds, counted while visitors waited.
-    pub(crate) early_slot_seconds: f64,
-    pub(crate) max_active: u32,
-    pub(crate) max_active_over_limit: f64,
-    pub(crate) overshoot_user_seconds: f64,
-    pub(crate) max_new_in_fixed_minute_over_limit: f64,
-    pub(crate) max_new_in_any_minute_over_limit: f64,
-    pub(crate) wait_p50_s: Option<f64>,
-    pub(crate) wait_p95_s: Option<f64>,
-    pub(crate) wait_error_p50_s: Option<f64>,
-    pub(crate) wait_error_p95_s: Option<f64>,
-    pub(crate) inversions: u64,
-    pub(crate) worst_inversion_s: u32,
-    pub(crate) max_waiting: u32,
-    pub(crate) answer_p50_ms: u64,
-    pub(crate) answer_p95_ms: u64,
-    pub(crate) answer_max_ms: u64,
-    /// The time until visitors were told to wait.
-    pub(crate) told_to_wait_p95_ms: u64,
-    pub(crate) told_to_wait_max_ms: u64,
-    pub(crate) site_trips_per_new: f64,
-    pub(crate) wan_trips_per_new: f64,
-    pub(crate) trips_per_returning: f64,
+    pub(super) early_slot_seconds: f64,
+    pub(super) max_active: u32,
+    pub(super) max_active_over_limit: f64,
+    pub(super) overshoot_user_seconds: f64,
+    pub(super) max_new_in_any_minute_over_limit: f64,
+    pub(super) wait_p50_s: Option<f64>,
+    pub(super) wait_error_p50_s: Option<f64>,
+    pub(super) wait_error_p95_s: Option<f64>,
+    pub(super) inversions: u64,
+    pub(super) worst_inversion_s: u32,
+    pub(super) answer_p50_ms: u64,
+    pub(super) answer_p95_ms: u64,
+    pub(super) answer_max_ms: u64,
+    pub(super) told_to_wait_max_ms: u64,
+    pub(super) site_trips_per_new: f64,
+    pub(super) wan_trips_per_new: f64,
+    pub(super) trips_per_returning: f64,
     /// One-way messages between ledgers.
-    pub(crate) ledger_messages_per_s: f64,
+    pub(super) ledger_messages_per_s: f64,
     /// The highest number of slots held by sites that cannot be reached.
-    pub(crate) max_stranded_slots: u32,
+    pub(super) max_stranded_slots: u32,
     /// The number of such slots at the end of the run.
-    pub(crate) stranded_slots_at_end: u32,
+    pub(super) stranded_slots_at_end: u32,
     /// The time from the first fault to the last moment at which slots were stranded. `None` if
     /// slots are still stranded at the end of the run.
-    pub(crate) recovery_s: Option<f64>,
-    /// In a crowd with plans: the requests of visitors without a pass that were admitted, the visitors
-    /// that were admitted at least once, and the answers to visitors without a pass that took at least
-    /// a round trip to the ledgers.
-    pub(crate) let_in: Option<u64>,
-    pub(crate) visitors_let_in: Option<u64>,
-    pub(crate) slow_decisions: Option<u64>,
-    /// The answers that asked a visitor of such a crowd to wait while a slot was free for it.
-    pub(crate) early_answers: Option<u64>,
-    /// With the escrow, the messages of sites about active visitors that ask for slots.
-    pub(crate) asking_messages: Option<u64>,
-    pub(crate) pages: u64,
-    pub(crate) events: u64,
-    /// The highest number of visitors who were present at once, active or waiting.
-    pub(crate) max_present: usize,
-    #[serde(skip)]
+    pub(super) recovery_s: Option<f64>,
     pub(super) timeline: Vec<Moment>,
 }
 
 impl Report {
     pub(super) fn new(
         scenario: &Scenario,
-        (policy, seed): (Policy, u64),
         (seen, notes): (&Seen, &Notes),
         trips: Trips,
         at_end: (u32, u32),
-        max_present: usize,
     ) -> Self {
         let limits = &scenario.limits;
         let limit = limits.total_active_users;
@@ -103,11 +76,7 @@ impl Report {
         let per_new = |number: u64| number as f64 / notes.arrivals.max(1) as f64;
         let wait = |q| quantile(&notes.waits_ms, q).map(|millis| millis / 1_000.0);
         let error = |q| quantile(&notes.errors_s, q);
-        let planned = |count: u64| scenario.crowd.map(|_| count);
         Self {
-            scenario: scenario.name.clone(),
-            policy,
-            seed,
             arrivals: notes.arrivals,
             admitted: seen.admitted,
             queued: seen.queued,
@@ -125,19 +94,15 @@ impl Report {
             max_active: seen.max_active,
             max_active_over_limit: of_limit(seen.max_active, limit),
             overshoot_user_seconds: seen.overshoot_ms as f64 / 1_000.0,
-            max_new_in_fixed_minute_over_limit: of_limit(seen.max_new_in_a_minute, per_minute),
             max_new_in_any_minute_over_limit: of_limit(seen.max_new_in_60_s, per_minute),
             wait_p50_s: wait(0.5),
-            wait_p95_s: wait(0.95),
             wait_error_p50_s: error(0.5),
             wait_error_p95_s: error(0.95),
             inversions: seen.inversions,
             worst_inversion_s: seen.worst_inversion_s,
-            max_waiting: seen.max_waiting,
             answer_p50_ms: notes.answers_ms.value_at_quantile(0.5),
             answer_p95_ms: notes.answers_ms.value_at_quantile(0.95),
             answer_max_ms: notes.answers_ms.max(),
-            told_to_wait_p95_ms: notes.queues_ms.value_at_quantile(0.95),
             told_to_wait_max_ms: notes.queues_ms.max(),
             site_trips_per_new: per_new(trips.site),
             wan_trips_per_new: per_new(trips.wan),
@@ -147,14 +112,6 @@ impl Report {
             max_stranded_slots: seen.max_stranded,
             stranded_slots_at_end: seen.stranded_at_end,
             recovery_s: recovery_s(scenario, seen),
-            let_in: planned(notes.crowd.let_in),
-            visitors_let_in: planned(notes.crowd.visitors_let_in),
-            slow_decisions: planned(notes.crowd.slow_decisions),
-            asking_messages: planned(trips.asking),
-            early_answers: planned(notes.crowd.early_answers),
-            pages: notes.pages,
-            events: notes.events,
-            max_present,
             timeline: notes.timeline.clone(),
         }
     }

@@ -29,8 +29,6 @@ pub(super) struct Truth {
     spare: Lately,
     /// The same number if stranded slots were free.
     spare_with_stranded: Lately,
-    /// The current calendar minute, and the number of admissions in it.
-    minute: (u32, u32),
     line: Line,
     /// The number of new visitors at a door that has not decided yet.
     asking: u32,
@@ -51,7 +49,6 @@ pub(super) struct Stranded {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Seen {
     pub(super) max_active: u32,
-    pub(super) max_new_in_a_minute: u32,
     pub(super) max_new_in_60_s: u32,
     pub(super) admitted: u64,
     pub(super) queued: u64,
@@ -67,7 +64,6 @@ pub(super) struct Seen {
     pub(super) overshoot_ms: u64,
     pub(super) inversions: u64,
     pub(super) worst_inversion_s: u32,
-    pub(super) max_waiting: u32,
     pub(super) max_stranded: u32,
     /// The number of slots that are still stranded.
     pub(super) stranded_at_end: u32,
@@ -103,7 +99,6 @@ impl Truth {
             recent: VecDeque::new(),
             spare: Lately::new(free, news_take),
             spare_with_stranded: Lately::new(free, news_take),
-            minute: (0, 0),
             line: Line::new(length / SECOND),
             asking: 0,
             stranded: Stranded::default(),
@@ -126,16 +121,12 @@ impl Truth {
         self.active += 1;
         self.recent.push_back(now);
         self.has_changed();
-        let minute = now / MINUTE;
-        let so_far = if self.minute.0 == minute { self.minute.1 } else { 0 };
-        self.minute = (minute, so_far + 1);
 
         let in_60_s = u32::try_from(self.recent.len()).unwrap_or(u32::MAX);
         let seen = &mut self.seen;
         seen.admitted += 1;
         seen.max_active = seen.max_active.max(self.active);
         seen.max_new_in_60_s = seen.max_new_in_60_s.max(in_60_s);
-        seen.max_new_in_a_minute = seen.max_new_in_a_minute.max(self.minute.1);
     }
 
     /// Ends a session.
@@ -174,7 +165,6 @@ impl Truth {
         if keeps_ticket {
             self.line.join(second);
             self.has_changed();
-            self.seen.max_waiting = self.seen.max_waiting.max(self.line.waiting());
         }
     }
 
@@ -182,19 +172,6 @@ impl Truth {
     pub(super) fn give_up(&mut self, arrived: u32, now: u32) {
         self.advance(now);
         self.line.leave(arrived / SECOND);
-        self.has_changed();
-    }
-
-    /// Records that a visitor who waited since `arrived` is not there for a while, so that others go
-    /// before it.
-    pub(super) fn step_aside(&mut self, arrived: u32, now: u32) {
-        self.give_up(arrived, now);
-    }
-
-    /// Records that such a visitor is there again.
-    pub(super) fn step_back(&mut self, arrived: u32, now: u32) {
-        self.advance(now);
-        self.line.join(arrived / SECOND);
         self.has_changed();
     }
 

@@ -47,8 +47,6 @@ pub(super) enum Phase {
     Active,
     /// Waiting for the reply of a counter or a ledger.
     Asking,
-    /// Not yet arrived, or between two sessions.
-    Away,
     Waiting,
 }
 
@@ -79,10 +77,5 @@ impl Visitors {
 
     pub(super) fn of_mut(&mut self, who: u32) -> &mut Visitor {
         &mut self.all[who as usize]
-    }
-
-    /// The highest number of visitors who were present at once.
-    pub(super) fn most(&self) -> usize {
-        self.all.len()
     }
 }

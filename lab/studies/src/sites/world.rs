@@ -1,7 +1,6 @@
 //! The world in virtual time: arrivals, questions, and the spreading of information.
 
 mod people;
-mod shoppers;
 #[cfg(test)]
 mod tests;
 
@@ -12,7 +11,7 @@ use rand_pcg::Pcg64Mcg;
 use waiting_room_core::ConfigError;
 
 use super::{
-    clock::{MINUTE, SECOND, Wheel, from_seconds},
+    clock::{SECOND, Wheel, from_seconds},
     crowd::{Crowd, Newcomer},
     door::{Door, Say},
     news::News,
@@ -20,10 +19,8 @@ use super::{
     recent::Pace,
     report::Report,
     scenario::{FaultKind, Policy, Scenario},
-    shopper::Shoppers,
     truth::Truth,
     visitor::Visitors,
-    witness::Witness,
 };
 
 /// The sites of a scenario under one policy.
@@ -37,8 +34,6 @@ pub(super) struct World<'a> {
     crowd: Crowd,
     next: Option<Newcomer>,
     visitors: Visitors,
-    shoppers: Shoppers,
-    witness: Witness,
     wheel: Wheel,
     agenda: BinaryHeap<Reverse<(u32, Happening)>>,
     habits: Pcg64Mcg,
@@ -79,8 +74,7 @@ impl<'a> World<'a> {
         let sites = scenario.sites.nodes.len();
         let length = scenario.length_ms();
         let mut seeds = Pcg64Mcg::seed_from_u64(seed);
-        let plans = scenario.crowd.map_or_else(Vec::new, |crowd| Shoppers::plans(&crowd, seed));
-        let mut crowd = Crowd::new(scenario, seeds.random()).with(&plans);
+        let mut crowd = Crowd::new(scenario, seeds.random());
         let next = crowd.next();
         let delay = from_seconds(scenario.network.news_delay);
         let line_delay = match policy {
@@ -110,8 +104,6 @@ impl<'a> World<'a> {
             crowd,
             next,
             visitors: Visitors::default(),
-            witness: Witness::new(scenario, plans.len()),
-            shoppers: Shoppers::new(plans),
             wheel: Wheel::new(),
             agenda,
             habits: Pcg64Mcg::from_rng(&mut seeds),
@@ -126,25 +118,23 @@ impl<'a> World<'a> {
         })
     }
 
-    /// Runs to the end of the traffic, and calls `minute` for each minute that has passed.
-    pub(super) fn run(self, seed: u64, minute: impl FnMut(u32)) -> Report {
-        self.run_with_notes(seed, minute).0
+    /// Runs to the end of the traffic.
+    pub(super) fn run(self) -> Report {
+        self.run_with_notes().0
     }
 
-    fn run_with_notes(mut self, seed: u64, minute: impl FnMut(u32)) -> (Report, Notes) {
-        self.play(minute);
+    fn run_with_notes(mut self) -> (Report, Notes) {
+        self.play();
         let seen = self.truth.seen.clone();
-        let most = self.visitors.most();
         let trips = self.door.trips();
         let at_end = self.truth.waiting_and_asking();
-        self.notes.crowd.early_answers = self.witness.queued_while_free(self.now);
         let facts = (&seen, &self.notes);
-        let report = Report::new(self.scenario, (self.policy, seed), facts, trips, at_end, most);
+        let report = Report::new(self.scenario, facts, trips, at_end);
         (report, self.notes)
     }
 
     /// Processes all events.
-    fn play(&mut self, mut minute: impl FnMut(u32)) {
+    fn play(&mut self) {
         loop {
             let happening = self.agenda.peek().map_or(u32::MAX, |Reverse((at, _))| *at);
             let arrival = self.next.map_or(u32::MAX, |next| next.at);
@@ -152,7 +142,6 @@ impl<'a> World<'a> {
             let until = happening.min(arrival).min(wake).min(self.length);
             if let Some((at, who)) = self.wheel.pop(until) {
                 self.now = at;
-                self.notes.events += 1;
                 self.act(who);
             } else if until == self.length {
                 break;
@@ -162,13 +151,9 @@ impl<'a> World<'a> {
                     let outcomes = self.door.wake(until);
                     outcomes.into_iter().for_each(|outcome| self.hear(outcome.who, outcome.say));
                 } else if happening <= arrival {
-                    if until.is_multiple_of(MINUTE) {
-                        minute(until / MINUTE);
-                    }
                     self.happen();
                 } else if let Some(newcomer) = self.next {
                     self.next = self.crowd.next();
-                    self.notes.events += 1;
                     self.arrive(newcomer);
                 }
             }

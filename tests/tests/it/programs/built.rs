@@ -1,20 +1,27 @@
-//! Compiles the programs as a reader does: each in a package of its own, with exactly the
-//! dependencies that the page lists.
+//! Compiles the programs. With [`EACH_ALONE`] in the environment, each is compiled as a reader does: in a
+//! package of its own, with exactly the dependencies that the page lists. Otherwise they share the
+//! libraries of the other tests, which have all features.
 
 use std::{
     collections::BTreeMap,
-    fs,
+    env, fs,
+    num::NonZero,
     path::{Path, PathBuf},
     process::Command,
     sync::LazyLock,
+    thread,
 };
 
 use super::{
     dashboard,
     guide::GuidePrograms,
+    linked::{self, target},
     listing::{Listing, workspace},
     readme,
 };
+
+/// The variable that `./test.sh --all` sets.
+pub(crate) const EACH_ALONE: &str = "EACH_ALONE";
 
 /// Returns the path of the compiled program with this name. The first call compiles all programs.
 pub(crate) fn program(name: &str) -> PathBuf {
@@ -32,20 +39,48 @@ fn build() -> PathBuf {
     listings.extend(readme::listings());
     listings.extend(GuidePrograms::listings());
     listings.push(dashboard::listing());
+    // On any free port, since tests run concurrently.
+    for Listing { program, .. } in &mut listings {
+        *program = program.replace("127.0.0.1:3000", "127.0.0.1:0");
+    }
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("programs");
-    write_workspace(&folder, &listings);
+    if env::var_os(EACH_ALONE).is_some() {
+        build_each_alone(&folder, &listings);
+        target().join("debug")
+    } else {
+        link_all(&folder, &listings);
+        folder
+    }
+}
+
+fn link_all(folder: &Path, listings: &[Listing]) {
+    fs::create_dir_all(folder).unwrap();
+    let threads = thread::available_parallelism().map_or(1, NonZero::get);
+    thread::scope(|scope| {
+        for share in listings.chunks(listings.len().div_ceil(threads)) {
+            scope.spawn(move || {
+                for listing in share {
+                    let output = folder.join(package(&listing.name));
+                    let said = linked::compile(listing, &output, &[]);
+                    assert_eq!(said, "", "the compiler prints a warning");
+                }
+            });
+        }
+    });
+}
+
+fn build_each_alone(folder: &Path, listings: &[Listing]) {
+    write_workspace(folder, listings);
 
     // Packages that are built together share the features of their dependencies, so a missing
     // feature could go unnoticed. Only packages with the same dependencies are built together.
     let mut same = BTreeMap::<&str, Vec<String>>::new();
-    for listing in &listings {
+    for listing in listings {
         same.entry(&listing.dependencies).or_default().push(package(&listing.name));
     }
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
     for packages in same.values() {
-        compile(&folder, target, packages);
+        compile(folder, &target(), packages);
     }
-    target.join("debug")
 }
 
 /// Writes a workspace with a package for each program, inside the target directory of the tests.
@@ -59,8 +94,7 @@ fn write_workspace(folder: &Path, listings: &[Listing]) {
         fs::create_dir_all(&source).unwrap();
         let head = format!("[package]\nname = \"{package}\"\nedition = \"2024\"\n\n");
         write(&of_package.join("Cargo.toml"), &(head + dependencies));
-        // On any free port, since tests run concurrently.
-        write(&source.join("main.rs"), &program.replace("127.0.0.1:3000", "127.0.0.1:0"));
+        write(&source.join("main.rs"), program);
     }
     manifest += &format!("]\n\n{}", patches(&OURS));
     // Without debug information, a program takes 20 MB of disk space instead of 80.

@@ -106,6 +106,7 @@ fn a_file_that_cannot_be_parsed_is_named_with_the_place() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn an_invalid_descriptor_is_named() {
     for (lines, message) in [
         ("  - 5\n", "3:5: descriptors[0] is 5, expected a table"),
@@ -229,6 +230,7 @@ fn one_address_in_two_notations_is_the_same() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn an_invalid_limit_is_named() {
     const NUMBER: &str =
         "a whole number from 0 to 999999999999999, without quotes or leading zeros";

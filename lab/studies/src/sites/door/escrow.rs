@@ -3,20 +3,18 @@
 
 mod asking;
 mod guests;
-mod lines;
 mod network;
 
 use std::time::Duration;
 
-use waiting_room_core::{ConfigError, VisitorId};
+use waiting_room_core::ConfigError;
 use waiting_room_ledger::{
     EscrowRules, Incarnation, SiteId, Term,
-    model::{GlobalLedger, LineFront, SiteLedger, ToGlobal},
+    model::{GlobalLedger, SiteLedger, ToGlobal},
 };
 
 use self::{
     guests::Guests,
-    lines::Lines,
     network::{Limit, Message, Network},
 };
 use super::question::{Outcome, Trips};
@@ -32,7 +30,6 @@ pub(super) struct EscrowDoor {
     is_cut: Vec<bool>,
     network: Network,
     guests: Guests,
-    lines: Lines,
     outcomes: Vec<Outcome>,
     /// The visitors that each site admitted within the last minute.
     let_in: Vec<LastMinute>,
@@ -69,11 +66,6 @@ impl EscrowDoor {
             is_cut: vec![false; count.into()],
             network: Network::new(scenario.network.wan_rtt_ms, seed),
             guests: Guests::default(),
-            lines: if scenario.sites.real_rooms {
-                Lines::of(count.into())
-            } else {
-                Lines::default()
-            },
             outcomes: Vec::new(),
             let_in: vec![LastMinute::default(); count.into()],
             trips: Trips::default(),
@@ -90,46 +82,6 @@ impl EscrowDoor {
     /// Ends a session.
     pub(super) fn lapse(&mut self, who: u32) {
         self.guests.leave(who);
-    }
-
-    /// Ends a session whose visitor checks out. Its site remembers that, so the slot is free at once.
-    pub(super) fn release(&mut self, who: u32, now: u32) {
-        let guest = *self.guests.of(who);
-        let ledger = &mut self.sites[usize::from(guest.site)][Limit::Active.index()];
-        ledger.release(VisitorId::new(guest.id.into()), timestamp(now));
-        self.guests.leave(who);
-        self.tick(guest.site, Limit::Active, now);
-    }
-
-    /// A visitor who has arrived at this time is in the line of a site from now on.
-    pub(super) fn joins_line(&mut self, site: u16, arrived: u32, now: u32) {
-        let front = self.lines.join(site, arrived);
-        self.tell_of_line(site, front, now);
-    }
-
-    /// Such a visitor has left the line.
-    pub(super) fn leaves_line(&mut self, site: u16, arrived: u32, now: u32) {
-        let front = self.lines.leave(site, arrived);
-        self.tell_of_line(site, front, now);
-    }
-
-    fn tell_of_line(&mut self, site: u16, front: Option<LineFront>, now: u32) {
-        let Some(front) = front else { return };
-        self.sites[usize::from(site)][Limit::New.index()].set_line(front, timestamp(now));
-        self.tick(site, Limit::New, now);
-    }
-
-    /// Tells the ledger of slots of the visitors in line who have a place in the minute, if they are others
-    /// than before.
-    fn tell_of_places(&mut self, site: u16, now: u32) {
-        let [active, new] = &mut self.sites[usize::from(site)];
-        let at = timestamp(now);
-        let unused = if at < new.lease_end() { new.unused() } else { 0 };
-        let places = || unused + self.guests.with_place_at_door(site);
-        if let Some(front) = self.lines.with_place(site, places) {
-            active.set_line(front, at);
-            self.tick(site, Limit::Active, now);
-        }
     }
 
     /// The round trips that visitors waited for, and the messages between ledgers.
@@ -180,8 +132,8 @@ impl EscrowDoor {
 
     /// Kills a site, whose state is lost. Returns the visitors who were waiting for a reply from
     /// it.
-    pub(super) fn kill(&mut self, site: u16) -> Vec<u32> {
-        self.is_dead[usize::from(site)] = true;
+    pub(super) fn kill(&mut self, site: usize) -> Vec<u32> {
+        self.is_dead[site] = true;
         self.guests.forget_calls_of(site)
     }
 
@@ -208,7 +160,6 @@ impl EscrowDoor {
         if let Some(message) = message
             && self.reaches(site)
         {
-            self.trips.asking += u64::from(asks(&message));
             self.network.up(limit, message, now);
         }
     }
@@ -223,9 +174,6 @@ impl EscrowDoor {
         let next = ledger.next_wake();
         self.network.wake(limit, site, next, now);
         self.act(site, limit, actions, now);
-        if limit == Limit::New {
-            self.tell_of_places(site, now);
-        }
     }
 
     fn reaches(&self, site: u16) -> bool {
@@ -234,14 +182,6 @@ impl EscrowDoor {
 
     fn reaches_index(&self, site: usize) -> bool {
         !self.is_dead[site] && !self.is_cut[site]
-    }
-}
-
-/// Returns whether visitors wait for the answer to a message.
-const fn asks(message: &ToGlobal) -> bool {
-    match message {
-        ToGlobal::Claim { heartbeat, .. } | ToGlobal::Heartbeat(heartbeat) => heartbeat.want > 0,
-        ToGlobal::Join(_) | ToGlobal::Tally(_) | _ => false,
     }
 }
 

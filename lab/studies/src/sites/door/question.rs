@@ -7,8 +7,6 @@ pub(in crate::sites) struct Trips {
     pub(in crate::sites) wan: u64,
     /// The number of one-way messages between ledgers.
     pub(in crate::sites) messages: u64,
-    /// The number of those about active visitors by which visitors wait for a slot from elsewhere.
-    pub(in crate::sites) asking: u64,
     /// The round trips of visitors with a pass.
     pub(in crate::sites) returning: u64,
 }

@@ -6,8 +6,8 @@ use waiting_room_core::ConfigError;
 use waiting_room_ledger::{
     SiteId,
     model::{
-        CounterRequest, NodeRules, Pacing, Pool, SiteAdmission, SlotDecision, SlotPolicy,
-        SlotRules, TicketCounter, WorldSnapshot,
+        CounterRequest, NodeRules, Pool, SiteAdmission, SlotDecision, SlotPolicy, SlotRules,
+        TicketCounter, WorldSnapshot,
     },
 };
 
@@ -138,24 +138,22 @@ impl Node {
 }
 
 /// The limits of the room, which all policies of the article have in common.
-pub(super) fn limits(scenario: &Scenario) -> SlotRules {
+fn limits(scenario: &Scenario) -> SlotRules {
     SlotRules::new(scenario.limits.total_active_users)
         .new_users_per_minute(scenario.limits.new_users_per_minute)
-        .any_floor(scenario.slots.any_floor)
+        .any_floor(ANY_FLOOR)
 }
 
 fn rules(policy: Policy, scenario: &Scenario) -> NodeRules {
-    let settings = scenario.slots;
     let policy = match policy {
-        Policy::Curve => SlotPolicy::Curve { curve_factor: settings.curve_factor },
+        Policy::Curve => SlotPolicy::Curve { curve_factor: scenario.curve_factor },
         Policy::Even => SlotPolicy::Even,
         Policy::Counters | Policy::Escrow | Policy::Ideal | Policy::IdealHolds => {
             SlotPolicy::Counters
         }
     };
-    NodeRules::new(limits(scenario), policy).pacing(if settings.is_paced {
-        Pacing::Linear
-    } else {
-        Pacing::None
-    })
+    NodeRules::new(limits(scenario), policy)
 }
+
+/// The least share of the slots that belongs to no site.
+const ANY_FLOOR: f64 = 0.02;

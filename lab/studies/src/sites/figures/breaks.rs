@@ -3,22 +3,22 @@
 
 use super::{
     tables::percent,
-    worlds::{Contender, Size, world},
+    worlds::{self, Contender, Size},
 };
 use crate::{
     bar::{Bar, Bound},
     sheet::{Column, Line, Sheet, Spread, measure_each},
-    sites::report::Report,
+    sites::{report::Report, scenario::Scenario},
 };
 
 /// A world of its own, with a table of its own.
 struct Break {
-    /// The name of the scenario file, and of the table.
+    /// The name of the table.
     name: &'static str,
     title: &'static str,
     /// The name in the charts.
     short: &'static str,
-    file: &'static str,
+    world: fn() -> Scenario,
     /// The largest share of the visitors that wait too early with the escrow, in percent.
     early: f64,
     /// By how many seconds the escrow may admit a visitor before one who came earlier; infinite where a
@@ -36,7 +36,7 @@ pub(super) fn breaks(seeds: &[u64], size: Size) -> Vec<Sheet> {
     };
     let runs = BREAKS.iter().flat_map(|case| wanted(case).into_iter().map(move |who| (case, who)));
     let items: Vec<_> = runs.map(|(case, who)| (who.name.to_owned(), (case, who))).collect();
-    let reports = measure_each(seeds, &items, |(case, who), seed| who.run(&case.world(), seed));
+    let reports = measure_each(seeds, &items, |(case, who), seed| who.run(&(case.world)(), seed));
     let of = |case: &Break| {
         let lines =
             items.iter().zip(&reports).filter(|((_, (other, _)), _)| other.name == case.name);
@@ -59,7 +59,7 @@ pub(super) fn three_hundred_sites(seeds: &[u64]) -> Sheet {
     let seeds = &seeds[..seeds.len().min(LARGE_SEEDS)];
     let items = [Contender::COUNTERS, Contender::ESCROW, Contender::IDEAL_HOLDS];
     let items = items.map(|who| (who.name.to_owned(), who));
-    let world = case.world();
+    let world = (case.world)();
     let reports = measure_each(seeds, &items, |who, seed| who.run(&world, seed));
     let runs = items.iter().zip(&reports);
     case.table(
@@ -88,10 +88,6 @@ fn by_world(head: (&'static str, &'static str), sheets: &[Sheet], column: &'stat
 }
 
 impl Break {
-    fn world(&self) -> crate::sites::Scenario {
-        world(self.name, self.file)
-    }
-
     /// The policies whose figures have bars, and the reference.
     fn contenders_with_bars(&self) -> Vec<Contender> {
         let weak = self.weak.iter().map(|(who, ..)| *who);
@@ -180,7 +176,7 @@ const BREAKS: [Break; 8] = [
         name: "short-sessions",
         title: "Sessions of a few seconds, in a room that is half full",
         short: "sessions of a few seconds",
-        file: include_str!("../../../scenarios/short-sessions.toml"),
+        world: worlds::short_sessions,
         early: 0.0,
         order: 0.0,
         weak: &[(Contender::COUNTERS, ADMITTED, Bound::AtMost(50.0))],
@@ -189,7 +185,7 @@ const BREAKS: [Break; 8] = [
         name: "wandering-traffic",
         title: "Traffic that moves on every four minutes, at 90% of what can be served",
         short: "traffic that moves on",
-        file: include_str!("../../../scenarios/wandering-traffic.toml"),
+        world: worlds::wandering_traffic,
         early: 0.0,
         order: 0.0,
         weak: &[(Contender::COUNTERS, "first too early %", Bound::AtMost(90.0))],
@@ -198,7 +194,7 @@ const BREAKS: [Break; 8] = [
         name: "more-nodes-than-slots",
         title: "Ninety nodes for 37 slots",
         short: "more nodes than slots",
-        file: include_str!("../../../scenarios/more-nodes-than-slots.toml"),
+        world: worlds::more_nodes_than_slots,
         early: 0.0,
         order: 300.0,
         weak: &[(Contender::EVEN, "admitted", Bound::AtMost(0.0))],
@@ -207,7 +203,7 @@ const BREAKS: [Break; 8] = [
         name: "few-new-visitors",
         title: "A limit of 60 new visitors a minute in a room for 50 000",
         short: "60 new visitors a minute",
-        file: include_str!("../../../scenarios/few-new-visitors.toml"),
+        world: worlds::few_new_visitors,
         early: 0.0,
         order: 150.0,
         weak: &[(Contender::COUNTERS, "most new in a minute %", Bound::AtLeast(100.0))],
@@ -216,7 +212,7 @@ const BREAKS: [Break; 8] = [
         name: "jitter",
         title: "Thirty sites with round trips between 20 and 900 ms",
         short: "round trips of 20 to 900 ms",
-        file: include_str!("../../../scenarios/jitter.toml"),
+        world: worlds::jitter,
         early: 0.2,
         order: 150.0,
         weak: &[],
@@ -225,7 +221,7 @@ const BREAKS: [Break; 8] = [
         name: "crowd-at-many-sites",
         title: "A crowd of ten times as many visitors at thirty sites",
         short: "a crowd at thirty sites",
-        file: include_str!("../../../scenarios/crowd-at-many-sites.toml"),
+        world: worlds::crowd_at_many_sites,
         early: 0.0,
         order: 150.0,
         weak: &[],
@@ -234,7 +230,7 @@ const BREAKS: [Break; 8] = [
         name: "cut-for-long",
         title: "The largest site is cut off for 18 minutes, and returns when the room is full",
         short: "a site cut off for 18 minutes",
-        file: include_str!("../../../scenarios/cut-for-long.toml"),
+        world: worlds::cut_for_long,
         early: 3.0,
         order: f64::INFINITY,
         weak: &[],
@@ -243,7 +239,7 @@ const BREAKS: [Break; 8] = [
         name: "flapping-sites",
         title: "Two of three sites are cut off again and again",
         short: "sites that flap",
-        file: include_str!("../../../scenarios/flapping-sites.toml"),
+        world: worlds::flapping_sites,
         early: 4.0,
         order: f64::INFINITY,
         weak: &[],
@@ -254,7 +250,7 @@ const THREE_HUNDRED_SITES: Break = Break {
     name: "three-hundred-sites-faults",
     title: "Three hundred sites: one dies, one is cut off, one flaps, round trips of 20 to 900 ms",
     short: "300 sites with faults",
-    file: include_str!("../../../scenarios/three-hundred-sites-faults.toml"),
+    world: worlds::three_hundred_sites,
     early: 0.2,
     order: f64::INFINITY,
     weak: &[],

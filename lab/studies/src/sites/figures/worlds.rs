@@ -1,10 +1,8 @@
 //! The worlds of the figures.
 
-use std::path::Path;
-
 use crate::sites::{
     report::Report,
-    scenario::{FaultKind, Policy, Scenario},
+    scenario::{Policy, Scenario},
     world::World,
 };
 
@@ -61,63 +59,94 @@ impl Contender {
     /// Runs a world under this policy.
     pub(super) fn run(&self, world: &Scenario, seed: u64) -> Report {
         let mut world = world.clone();
-        world.slots.curve_factor = self.curve_factor;
-        let world =
-            World::new(&world, self.policy, seed).expect("the worlds are checked by a test");
-        world.run(seed, |_| ())
+        world.curve_factor = self.curve_factor;
+        World::new(&world, self.policy, seed).expect("the limits can be kept").run()
     }
 }
 
-/// A crowd that grows from zero to a third more than can be served, with this skew over the nodes
-/// of a site.
+/// Two thousand slots at eight sites of different sizes.
+fn eight_sites(new_users_per_minute: u32) -> Scenario {
+    Scenario::new(2_000, new_users_per_minute, [12, 8, 6, 4, 3, 3, 2, 2])
+}
+
+/// A crowd that grows from zero to a third more than can be served.
+const RAMP: &[(f64, f64)] = &[(0.0, 0.0), (45.0, 1.3), (60.0, 1.3)];
+
+/// This crowd at eight sites, with this skew over the nodes of a site.
 pub(super) fn ramp(node_skew: f64) -> Scenario {
-    let mut world = world("ramp", include_str!("../../../scenarios/ramp.toml"));
+    let mut world = eight_sites(2_000).load(RAMP);
     world.sites.node_skew = node_skew;
     world
 }
 
-/// A crowd that jumps from a tenth of the limit to one and a half times the visitors that may be
-/// admitted.
+/// A quiet room, and then a sudden crowd: one and a half times the visitors that may be admitted in a
+/// minute.
 pub(super) fn spike() -> Scenario {
-    world("spike", include_str!("../../../scenarios/spike.toml"))
+    spike_at(20.0, 3_000.0)
 }
 
 /// The spike with this number of visitors per minute, five seconds before the turn of a minute.
 pub(super) fn spike_before_a_turn(per_minute: f64) -> Scenario {
-    let mut world = spike();
-    let [_, quiet, begin, end] = &mut world.traffic.points[..] else {
-        unreachable!("the spike has four points");
-    };
-    quiet.0 -= 5.0;
-    begin.0 -= 5.0;
-    begin.1 = per_minute;
-    end.1 = per_minute;
-    world
+    spike_at(20.0 - 5.0 / 60.0, per_minute)
 }
 
-/// Nine tenths of the traffic move to the smallest site.
+fn spike_at(minute: f64, crowd: f64) -> Scenario {
+    let points = [(0.0, 28.6), (minute, 28.6), (minute, crowd), (30.0, crowd)];
+    eight_sites(2_000).per_minute(points)
+}
+
+/// Traffic of three fifths of what can be served. At minute 20, nine tenths of it move to the smallest
+/// site at once.
 pub(super) fn movement() -> Scenario {
-    world("move", include_str!("../../../scenarios/move.toml"))
+    eight_sites(2_000).load(&[(0.0, 0.6), (40.0, 0.6)]).moves_to(7, 0.9, 20.0)
 }
 
-/// The largest site fails.
+/// Before the fault the room is nearly full; later there are more visitors than it can serve.
+fn filling() -> Scenario {
+    eight_sites(2_000).load(&[(0.0, 0.8), (30.0, 0.8), (50.0, 1.2), (60.0, 1.2)])
+}
+
+/// The largest site fails suddenly, and its visitors go to the others.
 pub(super) fn dead_site() -> Scenario {
-    world("dead-site", include_str!("../../../scenarios/dead-site.toml"))
+    filling().dead(0, 20.0)
 }
 
 /// The largest site is cut off instead, until the room begins to be full.
 pub(super) fn cut_site() -> Scenario {
-    let mut world = dead_site();
-    for fault in &mut world.faults {
-        fault.what = FaultKind::Cut;
-        fault.until = fault.from + 15.0 * 60.0;
-    }
-    world
+    filling().cut(0, 20.0, 35.0)
 }
 
-/// Two days with limits of 200 active users and 200 new users per minute.
+/// Two days like those of the article: 200 active users and 200 new ones per minute, quiet nights, and
+/// on the second day one crowd before noon and another in the afternoon.
 pub(super) fn two_days() -> Scenario {
-    world("two-days", include_str!("../../../scenarios/two-days.toml"))
+    let mut world = Scenario::new(200, 200, [3, 6, 1]);
+    world.visitors.patience = Some(1_200.0);
+    world.load(&[
+        (0.0, 0.20),
+        (300.0, 0.10),
+        (480.0, 0.35),
+        (720.0, 0.70),
+        (840.0, 0.60),
+        (1080.0, 0.65),
+        (1320.0, 0.35),
+        (1740.0, 0.10),
+        (1920.0, 0.40),
+        (2100.0, 0.70),
+        (2136.0, 0.75),
+        // A quarter to twelve on the second day.
+        (2142.0, 1.25),
+        (2162.0, 1.25),
+        (2170.0, 0.65),
+        (2290.0, 0.65),
+        (2331.0, 0.75),
+        // Three in the afternoon.
+        (2337.0, 1.25),
+        (2357.0, 1.25),
+        (2365.0, 0.70),
+        (2520.0, 0.60),
+        (2760.0, 0.35),
+        (2880.0, 0.20),
+    ])
 }
 
 /// The world with snapshots that are this number of seconds old.
@@ -136,18 +165,81 @@ pub(super) fn with_round_trip(mut world: Scenario, most: u32) -> Scenario {
 /// Twenty thousand slots, and this number of sites with this load, as a multiple of what can be
 /// served.
 pub(super) fn of_sites(count: u16, load: f64) -> Scenario {
-    let mut world = ramp(0.0);
-    world.limits.total_active_users = 20_000;
-    world.limits.new_users_per_minute = 20_000;
-    world.sites.nodes = vec![1; count.into()];
-    world.sites.weights = vec![1.0; count.into()];
-    let per_minute = load * world.capacity_per_minute();
-    world.traffic.points = vec![(0.0, per_minute), (60.0 * 16.0, per_minute)];
+    Scenario::new(20_000, 20_000, vec![1; count.into()]).load(&[(0.0, load), (16.0, load)])
+}
+
+/// Sessions that are much shorter than a minute: a visitor leaves after a few seconds. At the end, half
+/// of the slots would be in use. A policy that divides the free slots of a minute admits no more visitors
+/// in a minute than there are slots, although each slot could be used six times.
+pub(super) fn short_sessions() -> Scenario {
+    let mut world = Scenario::new(1_000, 10_000, eight_sites(0).sites.nodes);
+    world.limits.session = 5;
+    world.visitors.browsing = 5.0;
+    world.visitors.think = 2.0;
+    world.load(&[(0.0, 0.0), (10.0, 0.5), (20.0, 0.5)])
+}
+
+/// Traffic of nine tenths of what can be served. Every four minutes, nearly all of it moves on to another
+/// of five sites.
+pub(super) fn wandering_traffic() -> Scenario {
+    let world = Scenario::new(2_000, 350, [4; 5]).load(&[(0.0, 0.9), (44.0, 0.9)]);
+    let to = [0, 1, 2, 3, 4].into_iter().cycle();
+    let minutes = (4..=40_u32).step_by(4).map(f64::from);
+    to.zip(minutes).fold(world, |world, (site, minute)| world.moves_to(site, 0.95, minute))
+}
+
+/// A limit of 37 visitors in front of ninety nodes at thirty sites. An equal share of the slots of a site
+/// is less than one slot for each node.
+pub(super) fn more_nodes_than_slots() -> Scenario {
+    Scenario::new(37, 37, [3; 30]).load(&[(0.0, 0.0), (45.0, 1.3), (120.0, 1.3)])
+}
+
+/// A room for 50 000 visitors that admits only 60 new ones in a minute, so that this limit decides.
+pub(super) fn few_new_visitors() -> Scenario {
+    Scenario::new(50_000, 60, [6, 4, 3, 2, 1]).load(RAMP)
+}
+
+/// Thirty sites, and round trips between 20 and 900 ms, each another time.
+pub(super) fn jitter() -> Scenario {
+    let mut world = Scenario::new(2_000, 2_000, [2; 30]).load(RAMP);
+    world.network.wan_rtt_ms = [20, 900];
     world
 }
 
-/// The world in a scenario file of this crate.
-pub(super) fn world(name: &str, file: &str) -> Scenario {
-    let world = Scenario::parse(name.to_owned(), file, Path::new(""));
-    world.expect("the worlds are checked by a test")
+/// A quiet room, and then a crowd of ten times as many visitors at thirty sites of different sizes, for
+/// three minutes. The limit on new visitors admits them in a quarter of an hour.
+pub(super) fn crowd_at_many_sites() -> Scenario {
+    let crowd =
+        [(0.0, 800.0), (10.0, 800.0), (10.0, 8e3), (13.0, 8e3), (13.0, 800.0), (40.0, 800.0)];
+    Scenario::new(10_000, 2_000, [3; 30]).site_skew(0.8).per_minute(crowd)
+}
+
+/// The largest site is cut off for 18 minutes, which is longer than a lease and a session. It is
+/// reconnected when the room is full.
+pub(super) fn cut_for_long() -> Scenario {
+    let load = [(0.0, 0.8), (20.0, 0.8), (30.0, 1.2), (50.0, 1.2)];
+    eight_sites(500).load(&load).cut(0, 12.0, 30.0)
+}
+
+/// Two of three sites are cut off again and again, each time for a few seconds longer than a lease.
+pub(super) fn flapping_sites() -> Scenario {
+    let world = Scenario::new(2_000, 400, [4; 3]).load(&[(0.0, 0.95), (45.0, 0.95)]);
+    let minutes = (10..=37_u32).step_by(3).map(f64::from);
+    let cuts = [1, 2].into_iter().cycle().zip(minutes);
+    cuts.fold(world, |world, (site, minute)| world.cut(site, minute, minute + 2.1))
+}
+
+/// Three hundred sites in a world with faults. Round trips vary between 20 and 900 ms. The largest site
+/// dies, the second is cut off for longer than a lease and a session, and the third is cut off again and
+/// again.
+pub(super) fn three_hundred_sites() -> Scenario {
+    let mut world = Scenario::new(40_000, 40_000, [10; 300]).site_skew(0.8);
+    world.sites.node_skew = 0.3;
+    world.visitors.think = 15.0;
+    world.visitors.patience = Some(600.0);
+    world.network.wan_rtt_ms = [20, 900];
+    let load = [(0.0, 0.0), (30.0, 0.9), (60.0, 1.1), (90.0, 0.8), (110.0, 1.2), (130.0, 0.4)];
+    let world = world.load(&load).dead(0, 40.0).cut(1, 50.0, 75.0);
+    let minutes = (60..=84_u32).step_by(6).map(f64::from);
+    minutes.fold(world, |world, minute| world.cut(2, minute, minute + 2.1))
 }

@@ -98,7 +98,7 @@ fn stranded_slots_are_not_free_until_some_time_after_their_recovery() {
 }
 
 #[test]
-fn the_minute_slides_and_the_one_of_the_clock_does_not() {
+fn the_minute_slides() {
     let mut truth = truth();
     for at in [30_000, 59_000, 61_000] {
         truth.admit(at, false, at);
@@ -106,7 +106,7 @@ fn the_minute_slides_and_the_one_of_the_clock_does_not() {
     }
     assert_eq!((truth.free(70_000), truth.recent(70_000)), (0, 3));
     assert_eq!((truth.free(90_000), truth.recent(90_000)), (1, 2));
-    assert_eq!((truth.seen.max_new_in_60_s, truth.seen.max_new_in_a_minute), (3, 2));
+    assert_eq!(truth.seen.max_new_in_60_s, 3);
 }
 
 #[test]

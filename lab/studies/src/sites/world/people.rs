@@ -18,11 +18,8 @@ impl World<'_> {
     pub(super) fn arrive(&mut self, newcomer: Newcomer) {
         self.notes.arrivals += 1;
         let id = u32::try_from(self.notes.arrivals).unwrap_or(u32::MAX);
-        let Newcomer { at, site, browsing, is_bot, plan } = newcomer;
+        let Newcomer { at, site, browsing, is_bot } = newcomer;
         let who = self.visitors.add(Visitor { is_bot, ..Visitor::new(id, at, site, browsing) });
-        if let Some(plan) = plan {
-            self.shoppers.attach(who, plan);
-        }
         self.ask_elsewhere(who);
     }
 
@@ -42,21 +39,12 @@ impl World<'_> {
                 let say = self.door.resume(&asker, world);
                 self.hear(who, say);
             }
-            Phase::Away => {
-                self.returns(who);
-                self.ask_elsewhere(who);
-            }
             Phase::Waiting if self.now >= visitor.ends => {
-                self.steps_back(who);
-                self.loses_patience(who);
                 self.truth.give_up(visitor.arrived, self.now);
-                self.door.leaves_line(visitor.site, visitor.arrived, self.now);
                 self.notes.gave_up += 1;
                 self.visitors.remove(who);
             }
             Phase::Waiting => {
-                self.notes.refreshes += 1;
-                self.steps_back(who);
                 self.ask_elsewhere(who);
             }
         }
@@ -78,7 +66,6 @@ impl World<'_> {
 
     /// A visitor requests admission, if it may be next.
     fn ask(&mut self, who: u32) {
-        self.sets_out(who);
         let asker = self.asker(who);
         let arrived = self.visitors.of(who).arrived;
         let line = match self.policy {
@@ -101,7 +88,6 @@ impl World<'_> {
         match say {
             Say::Admit => {
                 self.leave_the_door(who);
-                self.is_answered(who);
                 self.admit(who);
             }
             Say::Later(at) => {
@@ -111,7 +97,6 @@ impl World<'_> {
             Say::Prolong(ends) => self.visitors.of_mut(who).ends = ends,
             Say::Queue => {
                 self.leave_the_door(who);
-                self.is_answered(who);
                 self.queue(who);
             }
             Say::Wait => self.stand_at_the_door(who),
@@ -138,9 +123,6 @@ impl World<'_> {
         let visitor = *self.visitors.of(who);
         self.notes.admitted(&visitor, self.now);
         self.truth.admit(visitor.arrived, visitor.is_in_line, self.now);
-        if visitor.is_in_line {
-            self.door.leaves_line(visitor.site, visitor.arrived, self.now);
-        }
         self.admissions.count(self.now);
         self.news.count(visitor.site, self.now);
         self.active[usize::from(visitor.site)] += 1;
@@ -150,24 +132,18 @@ impl World<'_> {
         // From now on this is the time of the last page.
         visitor.browsing = self.now.saturating_add(visitor.browsing);
         visitor.ends = self.door.pass_ends(who, self.now, self.scenario.pass_ms());
-        if self.shoppers.has(who) { self.comes_in(who) } else { self.show_page(who) }
+        self.show_page(who);
     }
 
     /// A visitor with a pass requests a page. The visitor waits for no round trip.
     fn browse(&mut self, who: u32) {
-        if let Some(next) = self.is_too_soon(who) {
-            let ends = self.visitors.of(who).ends;
-            return self.wheel.schedule(who, next.min(ends));
-        }
         self.notes.pages += 1;
         self.move_from_a_dead_site(who);
         let asker = self.asker(who);
         let ends = self.visitors.of(who).ends;
         let lasts = self.scenario.pass_ms();
-        if (self.now + lasts).saturating_sub(ends) >= self.scenario.renew_after_ms() {
-            self.visitors.of_mut(who).ends = self.door.prolong(&asker, ends, lasts);
-        }
-        if self.shoppers.has(who) { self.requests_page(who) } else { self.show_page(who) }
+        self.visitors.of_mut(who).ends = self.door.prolong(&asker, ends, lasts);
+        self.show_page(who);
     }
 
     /// Chooses the time of the next page, unless this was the last.
@@ -187,7 +163,6 @@ impl World<'_> {
         self.truth.lapse(self.now);
         self.door.lapse(who);
         self.lapses.count(self.now);
-        self.loses_its_session(who);
         self.visitors.remove(who);
     }
 
@@ -200,16 +175,13 @@ impl World<'_> {
             self.truth.queue(visitor.arrived, !visitor.is_bot, self.now);
             if visitor.is_bot {
                 self.notes.bots_away += 1;
-                self.returns_as_another(who);
                 return self.visitors.remove(who);
             }
         }
-        let pause = if self.shoppers.has(who) { self.told_to_wait(who) } else { None };
         if !visitor.is_in_line {
             self.join_the_line(who);
-            self.door.joins_line(visitor.site, visitor.arrived, self.now);
         }
-        let refresh = self.now + pause.unwrap_or_else(|| self.refresh());
+        let refresh = self.now + self.refresh();
         let visitor = self.visitors.of_mut(who);
         visitor.phase = Phase::Waiting;
         self.wheel.schedule(who, refresh.min(visitor.ends));
@@ -232,11 +204,7 @@ impl World<'_> {
     fn join_the_line(&mut self, who: u32) {
         let patience: f64 = Exp1.sample(&mut self.habits);
         let patience = self.scenario.visitors.patience.map(|mean| from_seconds(mean * patience));
-        let until = if self.shoppers.has(who) {
-            self.waits_until(who)
-        } else {
-            patience.map(|patience| self.now.saturating_add(patience))
-        };
+        let until = patience.map(|patience| self.now.saturating_add(patience));
         let line = self.news.line(self.visitors.of(who).site, self.now);
         let visitor = self.visitors.of_mut(who);
         visitor.is_in_line = true;
@@ -252,10 +220,6 @@ impl World<'_> {
             return;
         }
         let to = self.crowd.site_at(self.habits.random());
-        if visitor.is_in_line {
-            self.door.leaves_line(visitor.site, visitor.arrived, self.now);
-            self.door.joins_line(to, visitor.arrived, self.now);
-        }
         visitor.site = to;
         if visitor.phase == Phase::Active {
             self.active[from] -= 1;
@@ -287,16 +251,9 @@ impl World<'_> {
         let free = |limit: u32, used: u32| f64::from(limit) - f64::from(used);
         let slots = free(limits.total_active_users, self.truth.active()) + lapsing;
         let new = limits.new_users_per_minute;
-        let is_like_real = self.scenario.sites.real_rooms;
-        let minute = if is_like_real {
-            // The room of a real site knows when each place is free again.
-            free(new, self.truth.recent(self.now + from_seconds(refresh)))
-        } else {
-            let ageing = refresh * self.admissions.per_second(60, self.now);
-            free(new, self.truth.recent(self.now)) + ageing
-        };
+        let ageing = refresh * self.admissions.per_second(60, self.now);
+        let minute = free(new, self.truth.recent(self.now)) + ageing;
         let next = slots.min(minute).max(0.0) as u32;
-        let next = next + if is_like_real { MORE.max(next / 2) } else { 0 };
         let line = self.truth.line();
         LineNews {
             waiting: line.waiting(),
@@ -305,7 +262,3 @@ impl World<'_> {
         }
     }
 }
-
-/// The least number of visitors who may ask although others are expected to take the slots, as in the rooms
-/// of real sites: sessions may end early.
-const MORE: u32 = 32;

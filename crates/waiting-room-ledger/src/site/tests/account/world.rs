@@ -411,6 +411,7 @@ impl World {
         (count > 0).then(|| (side, index / self.sides.len() % count))
     }
 
+    #[expect(clippy::too_many_lines, reason = "one step of the world after the other")]
     pub(super) async fn run(&mut self, command: &Command) -> Result<(), TestCaseError> {
         self.advance_room().await;
         let now = self.now;

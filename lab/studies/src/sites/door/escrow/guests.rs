@@ -72,14 +72,6 @@ impl Guests {
         self.all[who as usize].place = place;
     }
 
-    /// The visitors in the line of a site who have a place in the minute, and wait at the door for a slot.
-    pub(super) fn with_place_at_door(&self, site: u16) -> u64 {
-        let waits = |guest: &Guest| {
-            guest.site == site && guest.place.is_some() && guest.in_line_since.is_some()
-        };
-        self.waiting.values().filter(|who| waits(self.of(**who))).count() as u64
-    }
-
     /// Returns the visitor to whom a ledger replies, or `None` if the visitor has left.
     pub(super) fn called(&mut self, visitor: VisitorId) -> Option<u32> {
         self.waiting.remove(&visitor.bits())
@@ -92,10 +84,14 @@ impl Guests {
     }
 
     /// Forgets the replies that a site owes. Returns the visitors who waited for them.
-    pub(super) fn forget_calls_of(&mut self, site: u16) -> Vec<u32> {
+    pub(super) fn forget_calls_of(&mut self, site: usize) -> Vec<u32> {
         let all = &self.all;
-        let mut lost: Vec<_> =
-            self.waiting.values().copied().filter(|who| all[*who as usize].site == site).collect();
+        let mut lost: Vec<_> = self
+            .waiting
+            .values()
+            .copied()
+            .filter(|who| usize::from(all[*who as usize].site) == site)
+            .collect();
         // Sorted, so that the order does not depend on a hash.
         lost.sort_unstable();
         for who in &lost {
