@@ -6,10 +6,10 @@ use http::Request;
 use tower_waiting_room::{
     KeyRing, StoreFailure,
     config::WaitingRoomConfigBuilder,
-    room::{QueueingMethod, RoomRules, SessionRenewal, StoreErrorKind},
+    room::{QueueingMethod, SessionRenewal, StoreErrorKind},
     time::{ManualClock, Timestamp},
 };
-use waiting_room_core::room::PassHome;
+use waiting_room_core::{Store, room::PassHome};
 use waiting_room_doubles::{Mood, StoreDouble, Verb};
 
 use crate::support::{House, Seen, Visitor, config, key, on_store, post};
@@ -211,7 +211,7 @@ async fn a_pass_that_is_forged_or_of_another_room_or_key_gets_no_slot() {
         assert!(poll(&mut visitor, &tokyo).await.reason == "queued:early", "it is a newcomer");
     }
     // Without a line, a newcomer leaves no trace.
-    assert_eq!(room.inner.snapshot().await.unwrap().waiting, 0);
+    assert_eq!(room.snapshot().await.unwrap().waiting, 0);
 }
 
 /// Passes of 80 s expire after 90 s. The clocks of two sites may differ by 30 s.
@@ -285,8 +285,8 @@ async fn a_pass_without_a_home_is_foreign_to_a_site_and_vice_versa() {
 #[tokio::test]
 async fn a_site_with_another_account_accepts_its_passes_from_before() {
     let (before, _) = site(1, config());
-    let (after, mut room) = site(1, config());
-    room.home = Some(PassHome::new(1, 8, 1));
+    let (after, room) = site(1, config());
+    let room = room.at_home(Some(PassHome::new(1, 8, 1)));
     let after = another_node(&after, room.clone());
     let mut ann = admitted(&before).await;
     assert_eq!((ann.get(&after).await.reason.as_str(), asked(&room)), ("admitted", 0));

@@ -9,7 +9,6 @@ use tower_waiting_room::{
     KeyRing, StoreFailure, WaitingRoomLayer,
     config::WaitingRoomConfigBuilder,
     room::{RoomRules, SessionRenewal, StoreErrorKind},
-    time::{ManualClock, Timestamp},
 };
 use waiting_room_doubles::{Mood, StoreDouble, Verb};
 

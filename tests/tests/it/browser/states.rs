@@ -1,6 +1,6 @@
 //! Accessibility of the page in every state, on a small phone, in light and in dark mode.
 
-use std::time::Duration;
+use std::{future::ready, time::Duration};
 
 use serde_json::json;
 use tests::{Browser, House, config, until};
