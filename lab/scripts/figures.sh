@@ -21,9 +21,6 @@ cargo lab waiting-room-studies -- gate \
 echo "== its steepest hour over loopback"
 cargo run --release -p shop -- --replay "$day"
 
-echo "== a sale with a prequeue and a draw over loopback"
-cargo run --release -p shop -- --event --crowd 2000
-
 echo "== many sites that share one limit"
 cargo lab waiting-room-studies -- figures --out docs/figures
 

@@ -38,7 +38,7 @@
 //! # What it does not do
 //!
 //! It opens no socket, and reads a clock only for fresh seeds. The simulated layer does not speak
-//! HTTP; the `shop` example runs the same oracle against the real one.
+//! HTTP; `waiting-room-crowd` runs the same oracle against the real one.
 //!
 //! # Features
 //!
@@ -48,8 +48,6 @@ mod arrivals;
 #[cfg(feature = "day")]
 mod day;
 mod desk;
-mod draw;
-mod fairness;
 mod oracle;
 mod person;
 pub mod plan;
@@ -62,8 +60,6 @@ mod world;
 pub use self::day::{Day, DayError};
 pub use self::{
     arrivals::{Arrivals, Trace},
-    draw::{DrawBias, DrawTally},
-    fairness::draw_bias,
     oracle::{
         Alarm, AlarmKind, EventPromise, EventReport, Limits, Oracle, Report, Seen, ShownPosition,
         VisitorNo,

@@ -1,7 +1,6 @@
-//! The visitors of the `shop` example, each with a plan that is drawn before it arrives.
+//! The visitors of a shop, each with a plan that is drawn before it arrives.
 //!
-//! Real HTTP clients follow these plans, and so do the visitors of a simulated world, so that both can
-//! be compared. All plans follow from the seed.
+//! The HTTP clients of `waiting-room-crowd` follow these plans. All of them follow from the seed.
 
 use std::time::Duration;
 
@@ -26,8 +25,6 @@ pub struct Plan {
     pub patience: Option<Duration>,
     /// A time in which it does not wait, although it still wants to get in.
     pub absence: Option<Absence>,
-    /// Whether it follows the line over a push stream, if the shop has streams.
-    pub follows: bool,
 }
 
 /// The kind of client, which determines its requests and the form of the answers.
@@ -82,8 +79,6 @@ pub struct Pace {
     pub over: Duration,
     /// The longest absence. It is short enough that every place is kept.
     pub longest_absence: Duration,
-    /// Whether the shop has push streams.
-    pub has_streams: bool,
 }
 
 impl Plan {
@@ -96,13 +91,6 @@ impl Plan {
         times
     }
 
-    /// Draws a crowd of this many visitors that arrive [evenly](Self::even_arrivals).
-    #[must_use]
-    pub fn crowd(visitors: u32, pace: &Pace, chance: &mut impl Rng) -> Vec<Self> {
-        let arrivals = Self::even_arrivals(visitors, pace.over, chance);
-        arrivals.into_iter().map(|arrival| Self::draw(arrival, pace, chance)).collect()
-    }
-
     /// Draws the behaviour of a visitor that arrives at this time.
     #[must_use]
     pub fn draw(arrival: Duration, pace: &Pace, chance: &mut impl Rng) -> Self {
@@ -113,7 +101,6 @@ impl Plan {
         let thoughts = (0..pages(chance)).map(|_| thought(chance)).collect();
         let patience = chance.random_bool(LOSES_PATIENCE).then(|| patience(chance));
         let absence = chance.random_bool(GOES_AWAY).then(|| Absence::draw(pace, chance));
-        let follows = pace.has_streams && kind.can_follow() && chance.random_bool(FOLLOWS);
         if forgets {
             // A visitor without a place to lose does not wait for long, and without a session there
             // is nothing to end.
@@ -121,17 +108,10 @@ impl Plan {
             let memory = Memory::Forgets;
             let ending = Ending::Silence;
             let absence = None;
-            let follows = false;
-            return Self { arrival, kind, memory, thoughts, ending, patience, absence, follows };
+            return Self { arrival, kind, memory, thoughts, ending, patience, absence };
         }
         let memory = Memory::Keeps;
-        Self { arrival, kind, memory, thoughts, ending, patience, absence, follows }
-    }
-
-    /// Returns the same visitor, except that it keeps its cookies, stays, and waits to the end.
-    #[must_use]
-    pub fn obedient(self) -> Self {
-        Self { memory: Memory::Keeps, patience: None, absence: None, ..self }
+        Self { arrival, kind, memory, thoughts, ending, patience, absence }
     }
 }
 
@@ -143,11 +123,6 @@ impl Kind {
             70..85 => Self::ApiWithCookies,
             _ => Self::ApiWithToken,
         }
-    }
-
-    /// Returns whether this client can read a push stream. A browser needs scripts for it.
-    const fn can_follow(self) -> bool {
-        !matches!(self, Self::Browser)
     }
 
     /// Returns whether this client is a browser.
@@ -188,9 +163,6 @@ const FORGETS: f64 = 0.04;
 const CHECKS_OUT: f64 = 0.35;
 /// The share of visitors who give up before they are admitted.
 const LOSES_PATIENCE: f64 = 0.15;
-/// The share of the clients that can read a push stream and do so. The others poll, such as browsers
-/// behind a proxy that does not pass streams on.
-const FOLLOWS: f64 = 0.9;
 /// The share of visitors who leave for a while if they have to wait.
 const GOES_AWAY: f64 = 0.12;
 const FORGETFUL_PATIENCE: Duration = Duration::from_secs(45);

@@ -1,4 +1,8 @@
-//! The router, and the layers in front of it.
+//! The pages of the shop, its router, and the layers in front of it.
+//!
+//! The checkout ends the session: its slot goes to the next visitor in the line. Its two handlers show
+//! both ways to end a session. Code that knows the waiting room uses the [`Visit`]. Code that does not,
+//! such as an application in another language behind a proxy, sends a response header.
 
 #[cfg(test)]
 mod tests;
@@ -6,24 +10,23 @@ mod tests;
 use std::time::Duration;
 
 use axum::{
-    Router,
-    extract::Request,
+    Json, Router,
+    extract::{Path, Request},
     http::StatusCode,
     middleware::{Next, from_fn},
-    response::Response,
+    response::{Html, IntoResponse, Response},
     routing::{get, post},
 };
+use serde::Serialize;
 use tokio::time::sleep;
 use tower::ServiceBuilder;
 use tower_http::{compression::CompressionLayer, trace::TraceLayer};
-use tower_waiting_room::{WaitingRoomLayer, respond::reason_of};
-use tracing::Span;
-
-use crate::{
-    api::{add_to_cart, by_api, by_form, cart, products},
-    goods::add_by_form,
-    pages::{home, product},
+use tower_waiting_room::{
+    WaitingRoomLayer,
+    respond::{COMMAND_HEADER, reason_of},
+    room::Visit,
 };
+use tracing::Span;
 
 /// The shop behind its waiting room.
 ///
@@ -49,14 +52,10 @@ pub fn app_that_works(room: WaitingRoomLayer, work: Duration) -> Router {
     Router::new()
         .route("/", get(home))
         .route("/products/{id}", get(product))
-        .route("/cart", post(add_by_form))
-        .route("/checkout", post(by_form))
+        .route("/checkout", post(check_out))
         .route("/api/products", get(products))
-        .route("/api/cart", get(cart).post(add_to_cart))
-        .route("/api/checkout", post(by_api))
+        .route("/api/checkout", post(check_out_by_api))
         .layer(from_fn(worked))
-        // A request for a push stream never arrives here, but axum applies the layers only to routes.
-        .route("/waiting-room/events", get(async || StatusCode::NOT_FOUND))
         .route("/healthz", get(async || "fine\n"))
         .layer(layers)
 }
@@ -68,3 +67,96 @@ fn log<B>(response: &Response<B>, latency: Duration, _: &Span) {
     let reason = reason_of(response);
     tracing::info!(status, reason = reason.map(tracing::field::display), ?latency, "answered");
 }
+
+/// `GET /`: all products.
+async fn home() -> Html<String> {
+    let cards: String = CATALOGUE.iter().map(card).collect();
+    Html(page("Slow Goods", &format!("<ul>{cards}</ul>")))
+}
+
+/// `GET /products/{id}`: one product.
+async fn product(Path(id): Path<String>) -> Result<Html<String>, (StatusCode, &'static str)> {
+    let product = CATALOGUE.iter().find(|product| product.id == id);
+    let product = product.ok_or((StatusCode::NOT_FOUND, "There is no such product.\n"))?;
+    Ok(Html(page(product.name, &format!("<ul class=\"one\">{}</ul>", card(product)))))
+}
+
+/// `GET /api/products`: all products.
+async fn products() -> Json<&'static [Product]> {
+    Json(&CATALOGUE)
+}
+
+/// `POST /checkout`: for browsers. Ends the session through the [`Visit`].
+///
+/// The `Visit` is missing while the room is suspended.
+async fn check_out(visit: Option<Visit>) -> Html<String> {
+    if let Some(visit) = visit {
+        visit.end();
+    }
+    Html(page("Thank you", THANKS))
+}
+
+/// `POST /api/checkout`: for programs. Ends the session by a response header.
+async fn check_out_by_api() -> impl IntoResponse {
+    [(COMMAND_HEADER, "revoke")]
+}
+
+fn card(Product { id, name, picture, text, price }: &Product) -> String {
+    format!(
+        "<li><a href=\"/products/{id}\"><span aria-hidden=\"true\">{picture}</span>\
+         <h2>{name}</h2></a><p>{text}</p><form method=\"post\" action=\"/checkout\">\
+         <b>€ {price}</b><button class=\"go\">Buy</button></form></li>",
+    )
+}
+
+fn page(title: &str, body: &str) -> String {
+    FRAME.replace("{title}", title).replace("{body}", body)
+}
+
+const FRAME: &str = include_str!("frame.html");
+
+const THANKS: &str = "<p class=\"soft\">Your visit is over, and your place in the shop is free for \
+                      the next in line.</p><p><a href=\"/\">Come again</a></p>";
+
+/// One product.
+#[derive(Debug, Serialize)]
+struct Product {
+    id: &'static str,
+    name: &'static str,
+    picture: &'static str,
+    text: &'static str,
+    /// In euros.
+    price: u32,
+}
+
+/// All products.
+const CATALOGUE: [Product; 4] = [
+    Product {
+        id: "kettle",
+        name: "Slow kettle",
+        picture: "🫖",
+        text: "Boils when it is ready. Whistles two notes, a minor third apart.",
+        price: 69,
+    },
+    Product {
+        id: "lamp",
+        name: "Reading lamp",
+        picture: "💡",
+        text: "Warm light, and an arm that stays where it is put.",
+        price: 84,
+    },
+    Product {
+        id: "chair",
+        name: "Waiting chair",
+        picture: "🪑",
+        text: "Ash and wool. The most comfortable way to stand in line.",
+        price: 249,
+    },
+    Product {
+        id: "radio",
+        name: "Kitchen radio",
+        picture: "📻",
+        text: "One knob for the volume, one for the station, and that is all.",
+        price: 52,
+    },
+];

@@ -1,23 +1,32 @@
-//! A small shop behind a waiting room, and a crowd of HTTP visitors to test it with.
+//! A small shop behind a waiting room.
 //!
 //! ```text
 //! cargo run -p shop                                     serves on http://127.0.0.1:3000
+//! cargo run -p shop -- --admin                          and the operator's dashboard
 //! cargo run -p shop -- --crowd 500 --duration 60        sends 500 visitors over real HTTP
 //! cargo run -p shop -- --replay day.csv                 replays the steepest hour of a real day
 //! ```
 //!
-//! [`app()`] is the application, and [`RoomArgs`] are the rules of the waiting room in front of it.
-//! A [`Crowd`] sends the visitors. The oracle of `waiting-room-sim` judges what they saw; it knows
-//! nothing about the inside of the room. The `cluster` example sends the same crowd to the same
-//! shop on several nodes.
+//! [`app()`] is the application, and [`RoomArgs`] are the rules of the waiting room in front of it. The
+//! crowd is that of `waiting-room-crowd`, which judges what its visitors see and knows nothing about the
+//! inside of the room. The programs `cluster` and `sites` of the lab send the same crowd to the same shop
+//! on several nodes.
 //!
 //! ```text
-//!   command line ─┬─► RoomArgs ─► WaitingRoomLayer ─► app ─► pages, api ─► goods
+//!   command line ─┬─► RoomArgs ─► WaitingRoomLayer ─► app
 //!                 │                     ▲
 //!                 │                   HTTP
 //!                 │                     ▼
 //!                 └─► Crowd ─► visitors, each with its cookies ─► Oracle ─► Outcome
 //! ```
+//!
+//! | file | role |
+//! |---|---|
+//! | `app.rs`, `frame.html` | the pages, the router, and the layers in front of it |
+//! | `room.rs` | the rules of the room, by options of the command line |
+//! | `main.rs`, `cli.rs` | the command line, the server and its end |
+//! | `crowd.rs` | the crowd, over real HTTP, and the replay of a day |
+//! | `metrics.rs`, `otlp.rs` | metrics for Prometheus, and for a collector of OpenTelemetry |
 //!
 //! # Example
 //!
@@ -32,36 +41,20 @@
 //!
 //! # What the shop knows about the room
 //!
-//! Two things. The checkout in `api.rs` ends the visitor's session, so that the slot goes to the
-//! next visitor in the line at once, and `app.rs` defines the order of the layers. Nothing else
+//! Two things. The checkout in `app.rs` ends the visitor's session, so that the slot goes to the
+//! next visitor in the line at once, and the same file defines the order of the layers. Nothing else
 //! would change if the room were removed.
 //!
 //! # What it does not do
 //!
-//! It keeps no orders and takes no payments: a cart is a cookie, and a checkout empties it. It does
-//! not terminate TLS; behind a proxy that does, `--secure` makes the token cookie `Secure`. The
-//! crowd runs in the process of the server and connects over loopback, so its figures are those of
-//! one machine that runs both.
+//! It keeps no orders and takes no payments, and its catalogue never changes. It does not terminate
+//! TLS; behind a proxy that does, `--secure` makes the token cookie `Secure`. The crowd runs in the process of the server and connects
+//! over loopback, so its figures are those of one machine that runs both.
 
-mod api;
 mod app;
-mod calls;
-mod cli;
-mod command;
-mod crowd;
-mod goods;
-mod metrics;
-mod otlp;
-mod pages;
-mod replay;
 mod room;
-mod server;
 
 pub use crate::{
     app::{app, app_that_works},
-    calls::{CountedStore, tells_calls},
-    cli::{Cli, CrowdOrder},
-    command::run,
-    crowd::{Admissions, Crowd, Form, Latencies, Outcome, Scene, Tally, Trips, Witness},
     room::{RecoveryName, RoomArgs, duration},
 };

@@ -4,11 +4,8 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use tower_waiting_room::{
-    ConfigError, Key, KeyRing, Quota, RateLimit, TokenKey, WaitingRoomConfig,
-    config::{DebugHeader, WaitingRoomConfigBuilder},
-    request::Bypass,
-    room::Recovery,
-    token::CookieSettings,
+    ConfigError, KeyRing, TokenKey, WaitingRoomConfig, config::WaitingRoomConfigBuilder,
+    request::Bypass, room::Recovery, token::CookieSettings,
 };
 use waiting_room_sim::Limits;
 
@@ -17,10 +14,10 @@ use waiting_room_sim::Limits;
 #[command(next_help_heading = "Waiting room")]
 pub struct RoomArgs {
     /// The maximum number of visitors who are active at once.
-    #[arg(long, value_name = "L", default_value_t = Self::SLOTS)]
+    #[arg(long, value_name = "L", default_value_t = 200)]
     pub limit: u32,
     /// The maximum number of visitors who are admitted within any 60 seconds.
-    #[arg(long, value_name = "N", default_value_t = Self::RATE)]
+    #[arg(long, value_name = "N", default_value_t = 200)]
     pub rate: u32,
     /// The time for which a visitor stays active after its last request [default: 5m; 60s with a
     /// crowd]
@@ -44,12 +41,9 @@ pub struct RoomArgs {
         hide_env_values = true
     )]
     pub keys: Vec<String>,
-    /// How a room starts that may have lost its state [default: admit; pause with --restart-at]
+    /// How a room starts that may have lost its state [default: admit]
     #[arg(long, value_enum)]
     pub recovery: Option<RecoveryName>,
-    /// Whether each address is limited, for a crowd that comes from one address.
-    #[arg(skip)]
-    pub limits_addresses: bool,
 }
 
 /// How a room starts that may have lost its state.
@@ -63,19 +57,7 @@ pub enum RecoveryName {
 }
 
 impl RoomArgs {
-    /// The session with a crowd: short enough that visitors can wait for it to end.
-    const CROWD_SESSION: Duration = Duration::from_secs(60);
-    const SERVED_SESSION: Duration = Duration::from_secs(5 * 60);
-    const SLOTS: u32 = 200;
-    const RATE: u32 = 200;
-    const SALE_SESSION: Duration = Duration::from_secs(20);
-    const SLOTS_FOR_SALE: u32 = 600;
-    const RATE_FOR_SALE: u32 = 3_000;
-    /// The slots for a crowd from one address: so few that it has to wait.
-    const SLOTS_FOR_ONE_ADDRESS: u32 = 20;
-    /// The limit by address. It suffices for the active visitors, but not for the check-ins of
-    /// those in the line.
-    const PER_ADDRESS: Quota = Quota::per_minute(600).burst(100);
+    const SESSION: Duration = Duration::from_secs(5 * 60);
 
     /// The keys of the command line, if there are any.
     ///
@@ -87,25 +69,6 @@ impl RoomArgs {
         let Some(sealing) = keys.next() else { return Ok(None) };
         let ring = KeyRing::new(sealing?);
         keys.try_fold(ring, |ring, key| Ok(ring.also_opens(key?))).map(Some)
-    }
-
-    /// The same rules for a crowd. The session is shorter unless it was set. For a crowd from one
-    /// address there is a limit by address, and there are fewer slots unless `--limit` was set.
-    pub(crate) fn for_crowd(&self, one_address: bool) -> Self {
-        let is_default = self.limit == Self::SLOTS;
-        let limit =
-            if one_address && is_default { Self::SLOTS_FOR_ONE_ADDRESS } else { self.limit };
-        let session = self.session.or(Some(Self::CROWD_SESSION));
-        Self { limit, session, limits_addresses: one_address, ..self.clone() }
-    }
-
-    /// The same rules for a sale: unless they were set, there are more slots and new visitors, and the
-    /// session is so short that many visitors get their turn.
-    pub(crate) fn for_sale(&self) -> Self {
-        let limit = if self.limit == Self::SLOTS { Self::SLOTS_FOR_SALE } else { self.limit };
-        let rate = if self.rate == Self::RATE { Self::RATE_FOR_SALE } else { self.rate };
-        let session = self.session.or(Some(Self::SALE_SESSION));
-        Self { limit, rate, session, ..self.clone() }
     }
 
     /// Builds the configuration, with a cookie that also works over HTTP.
@@ -129,16 +92,9 @@ impl RoomArgs {
             .recovery(self.recovery.unwrap_or(RecoveryName::Admit).into())
             .cookie(CookieSettings::default().insecure())
             .bypass(Bypass::path("health", "/healthz"));
-        let builder = match keys {
+        match keys {
             Some(keys) => builder.keys(keys),
             None => builder,
-        };
-        if self.limits_addresses {
-            builder
-                .rate_limit(RateLimit::new("per_ip", Self::PER_ADDRESS, Key::address()))
-                .debug_header(DebugHeader::On)
-        } else {
-            builder
         }
     }
 
@@ -156,7 +112,8 @@ impl RoomArgs {
 
     /// The number of visitors per minute that the room can admit if each of them stays for one
     /// session.
-    pub(crate) fn allowed_per_minute(&self) -> f64 {
+    #[must_use]
+    pub fn allowed_per_minute(&self) -> f64 {
         let by_slots = f64::from(self.limit) * 60.0 / self.session().as_secs_f64();
         by_slots.min(f64::from(self.rate))
     }
@@ -181,7 +138,7 @@ impl RoomArgs {
     }
 
     fn session(&self) -> Duration {
-        self.session.unwrap_or(Self::SERVED_SESSION)
+        self.session.unwrap_or(Self::SESSION)
     }
 }
 

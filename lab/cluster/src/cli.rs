@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
-use shop::{CrowdOrder, RecoveryName, RoomArgs, duration};
+use shop::{RecoveryName, RoomArgs, duration};
 use tower_waiting_room::{ConfigError, KeyRing, TokenKey};
+use waiting_room_crowd::Crowd;
 use waiting_room_engines::Engine;
 
 use crate::{
@@ -151,8 +152,9 @@ impl Plan {
     }
 
     /// The crowd to send in a run with these durations.
-    pub(crate) const fn order(&self, timing: &Timing) -> CrowdOrder {
-        CrowdOrder::even(self.crowd.visitors, timing.over, timing.drain, self.crowd.seed)
+    pub(crate) fn crowd(&self, timing: &Timing) -> Crowd {
+        let promises = self.room().promises();
+        Crowd::even(self.crowd.visitors, timing.over, self.crowd.seed, promises)
     }
 }
 

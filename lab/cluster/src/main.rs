@@ -8,7 +8,7 @@
 //! ```
 //!
 //! [`cluster`] starts everything, each [`node`] in a process of its own. The crowd and its
-//! oracle are those of the `shop` example. A [`fault`] is injected by the [`nemesis`], and one run
+//! witness are those of `waiting-room-crowd`. A [`fault`] is injected by the [`nemesis`], and one run
 //! is a [`trial`].
 
 mod cli;
@@ -60,7 +60,7 @@ async fn run(cli: Cli) -> Result<ExitCode> {
         Some(_) => try_all(Fault::value_variants(), &cli.plan).await?,
         None => {
             let trial = Trial::run(cli.fault, &cli.plan).await?;
-            trial.outcome.print()?;
+            println!("{}", trial.outcome);
             vec![trial]
         }
     };

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use ::cluster::{Weather, connect};
 use anyhow::{Context, Result};
-use shop::{Scene, Witness};
-use tokio::{sync::watch, task::block_in_place, time::sleep};
+use tokio::{task::block_in_place, time::sleep};
+use waiting_room_crowd::Witness;
 
 use crate::{cli::Plan, cluster::Cluster, fault::Fault};
 
@@ -16,7 +16,6 @@ pub(crate) struct Nemesis<'a> {
     /// The duration of the fault.
     pub(crate) lasts: Duration,
     pub(crate) witness: &'a Witness,
-    pub(crate) news: &'a watch::Sender<Scene>,
 }
 
 impl Nemesis<'_> {
@@ -59,67 +58,63 @@ impl Nemesis<'_> {
         let nodes = u32::try_from(cluster.nodes.len()).unwrap_or(u32::MAX);
         for (number, node) in (1..).zip(&mut cluster.nodes) {
             node.kill().await?;
-            self.tell(format!("node {number} was killed"));
+            eprintln!("node {number} was killed");
             sleep(self.lasts / nodes).await;
             node.start_again().await?;
         }
-        self.tell("all nodes serve again".to_owned());
+        eprintln!("all nodes serve again");
         Ok(())
     }
 
     async fn kill_store(&self, cluster: &mut Cluster) -> Result<()> {
         cluster.store.kill();
-        self.tell("the store was killed".to_owned());
+        eprintln!("the store was killed");
         sleep(self.lasts).await;
         block_in_place(|| cluster.store.start_again())?;
         let mut connection = connect(&cluster.store).await?;
         let keys: u64 = redis::cmd("DBSIZE").query_async(&mut connection).await?;
-        self.tell(format!("the store is back, with {keys} keys"));
+        eprintln!("the store is back, with {keys} keys");
         Ok(())
     }
 
     async fn pause_store(&self, cluster: &Cluster) -> Result<()> {
         cluster.store.pause()?;
-        self.tell("the store is paused".to_owned());
+        eprintln!("the store is paused");
         sleep(self.lasts).await;
         cluster.store.resume()?;
-        self.tell("the store continues".to_owned());
+        eprintln!("the store continues");
         Ok(())
     }
 
     async fn weather(&self, cluster: &Cluster, weather: Weather, news: &str) {
         cluster.link.set(weather);
-        self.tell(news.to_owned());
+        eprintln!("{news}");
         sleep(self.lasts).await;
         cluster.link.set(Weather::Clear);
-        self.tell("the network works again".to_owned());
+        eprintln!("the network works again");
     }
 
     /// Stalls the replication for a while, then kills the store and promotes the replica.
     async fn fail_over(&self, cluster: &mut Cluster) -> Result<()> {
         let replica = cluster.replica.as_ref().context("there is a replica")?;
         replica.falls_behind();
-        self.tell("the replica receives nothing any more".to_owned());
+        eprintln!("the replica receives nothing any more");
         sleep(self.lasts / 2).await;
         let lag = replica.lag(&cluster.store).await?;
         cluster.store.kill();
-        self.tell(format!("the store was killed; {lag} bytes are lost"));
+        eprintln!("the store was killed; {lag} bytes are lost");
         sleep(self.lasts / 2).await;
         replica.promote().await?;
         cluster.link.lead_to(replica.address());
-        self.tell("the replica has taken over".to_owned());
+        eprintln!("the replica has taken over");
         Ok(())
     }
 
     async fn flush(&self, cluster: &Cluster) -> Result<()> {
         let mut connection = connect(&cluster.store).await?;
         let () = redis::cmd("FLUSHALL").query_async(&mut connection).await?;
-        self.tell("everything in the store was deleted".to_owned());
+        eprintln!("everything in the store was deleted");
         sleep(self.lasts).await;
         Ok(())
-    }
-
-    fn tell(&self, news: String) {
-        self.news.send_replace(Scene::outside(news));
     }
 }

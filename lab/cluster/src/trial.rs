@@ -2,9 +2,10 @@
 
 use std::{pin::pin, time::Duration};
 
-use anyhow::{Result, anyhow, bail};
-use shop::{Admissions, Crowd, Form, Latencies, Outcome, RecoveryName, Scene};
-use tokio::{select, sync::watch};
+use anyhow::{Result, bail};
+use shop::RecoveryName;
+use tokio::select;
+use waiting_room_crowd::{Admissions, Latencies, Outcome};
 
 use crate::{cli::Plan, cluster::Cluster, fault::Fault, nemesis::Nemesis};
 
@@ -37,21 +38,20 @@ impl Trial {
         let mut cluster = Cluster::start(plan, kept, replicated).await?;
         let room = plan.room();
         let timing = plan.timing(fault);
-        let crowd = Crowd::new(&plan.order(&timing), &room).map_err(|error| anyhow!("{error}"))?;
+        let crowd = plan.crowd(&timing);
         let seed = crowd.seed();
         let witness = crowd.witness();
         let shop = cluster.balancer.address();
         let shops = [shop];
-        let news = format!(
-            "{}: {} to {} nodes on http://{shop}, seed {seed}",
+        eprintln!(
+            "{}: {} visitors to {} nodes on http://{shop}, seed {seed}",
             fault.name(),
-            crowd.story(),
+            crowd.visitors(),
             plan.nodes
         );
-        let (news, scene) = watch::channel(Scene::outside(news));
         {
-            let nemesis = Nemesis { plan, lasts: timing.lasts, witness: &witness, news: &news };
-            let mut crowd = pin!(crowd.visit(&shops, scene));
+            let nemesis = Nemesis { plan, lasts: timing.lasts, witness: &witness };
+            let mut crowd = pin!(crowd.visit(&shops, timing.drain));
             let mut strike = pin!(nemesis.strike(fault, &mut cluster));
             select! {
                 () = &mut crowd => bail!("the crowd had left before the fault was over"),
@@ -62,7 +62,7 @@ impl Trial {
         let latencies = witness.latencies();
         Ok(Self {
             fault,
-            outcome: Outcome::new(&witness, seed, Form::Table),
+            outcome: Outcome::new(&witness, seed),
             places_lost: witness.places_lost(),
             passes_interrupted: witness.passes_interrupted(),
             decisions_late: latencies.decisions_over(2 * plan.deadline),

@@ -3,8 +3,9 @@
 use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use shop::{CrowdOrder, RecoveryName, RoomArgs, duration};
+use shop::{RecoveryName, RoomArgs, duration};
 use tower_waiting_room::ConfigError;
+use waiting_room_crowd::Crowd;
 use waiting_room_engines::Engine;
 use waiting_room_ledger::EscrowRules;
 
@@ -122,7 +123,7 @@ impl Plan {
     pub(crate) const SITES: u16 = 3;
     /// The time that the line has to empty after the last arrival. Without a fault, it includes the
     /// beginning of another minute for sites that count.
-    const fn drain(fault: Fault) -> Duration {
+    pub(crate) const fn drain(fault: Fault) -> Duration {
         Duration::from_secs(if matches!(fault, Fault::None) { 10 } else { 4 })
     }
 
@@ -138,7 +139,6 @@ impl Plan {
             keys: Vec::new(),
             // A room without an account admits no visitor, whatever its rules are.
             recovery: Some(RecoveryName::Admit),
-            limits_addresses: false,
         }
     }
 
@@ -170,7 +170,7 @@ impl Plan {
     }
 
     /// The crowd to send.
-    pub(crate) fn order(&self, load: Load, fault: Fault) -> CrowdOrder {
+    pub(crate) fn crowd(&self, load: Load, fault: Fault) -> Crowd {
         let over =
             self.over(fault) + if fault == Fault::None { Duration::ZERO } else { fault.lasts() };
         let seconds = u32::try_from(over.as_secs()).unwrap_or(u32::MAX).max(1);
@@ -178,7 +178,8 @@ impl Plan {
             Load::Light => self.per_second.div_ceil(3),
             Load::Full | Load::Minute => self.per_second,
         };
-        CrowdOrder::even(visitors.saturating_mul(seconds), over, Self::drain(fault), self.seed)
+        let visitors = visitors.saturating_mul(seconds);
+        Crowd::even(visitors, over, self.seed, self.promised().promises())
     }
 }
 

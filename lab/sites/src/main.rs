@@ -9,10 +9,10 @@
 //! ```
 //!
 //! [`world`] starts everything, each [`node`] and each [`ledger`] in a process of its own. The crowd
-//! and its oracle are those of the `shop` example: the oracle has the cookies of all visitors of all
-//! sites. A [`fault`] is injected by the [`nemesis`], one run is a [`trial`], and a [`verdict`] says
+//! and its witness are those of `waiting-room-crowd`: the witness knows the visitors of all sites. A [`fault`] is injected by the [`nemesis`], one run is a [`trial`], and a [`verdict`] says
 //! which promises it has broken.
 
+mod calls;
 mod cli;
 mod fault;
 mod ledger;

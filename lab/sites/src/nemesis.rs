@@ -4,12 +4,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use cluster::{Direction, Weather, connect};
-use shop::{Scene, Witness};
 use tokio::{
-    sync::watch,
     task::block_in_place,
     time::{Instant, sleep},
 };
+use waiting_room_crowd::Witness;
 use waiting_room_ledger::{Order, SiteId};
 
 use crate::{fault::Fault, ledger::ROOM, world::World};
@@ -21,7 +20,6 @@ pub(crate) struct Nemesis<'a> {
     /// The time at which the fault begins.
     pub(crate) at: Duration,
     pub(crate) witness: &'a Witness,
-    pub(crate) news: &'a watch::Sender<Scene>,
 }
 
 impl Nemesis<'_> {
@@ -36,7 +34,7 @@ impl Nemesis<'_> {
             self.witness.store_may_be_away();
         }
         let struck = self.inject(world).await?;
-        self.tell("the fault is over");
+        eprintln!("the fault is over");
         self.witness.trouble_is_over();
         if self.fault.takes_store() {
             sleep(Self::RECOVERY).await;
@@ -82,7 +80,7 @@ impl Nemesis<'_> {
     /// Changes the weather on the way from the first site to all ledgers.
     async fn weather(&self, world: &World, weather: Weather) {
         world.sites[0].set(weather);
-        self.tell(&format!("between site 1 and the ledgers: {weather:?}"));
+        eprintln!("between site 1 and the ledgers: {weather:?}");
         sleep(self.fault.lasts()).await;
         world.sites[0].set(Weather::Clear);
     }
@@ -90,7 +88,7 @@ impl Nemesis<'_> {
     async fn jitter(&self, world: &World) {
         let jitter = Weather::Jitter(Duration::from_millis(20), Duration::from_millis(900));
         world.sites.iter().for_each(|site| site.set(jitter));
-        self.tell("all messages to and from the ledgers are late");
+        eprintln!("all messages to and from the ledgers are late");
         sleep(self.fault.lasts()).await;
         world.sites.iter().for_each(|site| site.set(Weather::Clear));
     }
@@ -100,7 +98,7 @@ impl Nemesis<'_> {
         let pause = self.fault.lasts() / u32::try_from(nodes.len())?;
         for (number, node) in (1..).zip(nodes) {
             node.kill().await?;
-            self.tell(&format!("node {number} of site 1 was killed"));
+            eprintln!("node {number} of site 1 was killed");
             sleep(pause).await;
             node.start_again().await?;
         }
@@ -110,7 +108,7 @@ impl Nemesis<'_> {
     async fn kill_store(&self, world: &mut World) -> Result<()> {
         let store = &mut world.sites[0].store;
         store.kill();
-        self.tell("the store of site 1 was killed");
+        eprintln!("the store of site 1 was killed");
         sleep(self.fault.lasts()).await;
         block_in_place(|| store.start_again())
     }
@@ -118,7 +116,7 @@ impl Nemesis<'_> {
     async fn pause_store(&self, world: &World) -> Result<()> {
         let store = &world.sites[0].store;
         store.pause()?;
-        self.tell("the store of site 1 is paused");
+        eprintln!("the store of site 1 is paused");
         sleep(self.fault.lasts()).await;
         store.resume()
     }
@@ -128,11 +126,11 @@ impl Nemesis<'_> {
         let site = &mut world.sites[0];
         let (replica, link) = site.replica.as_ref().context("the store has a replica")?;
         replica.falls_behind();
-        self.tell("the replica of site 1 receives nothing any more");
+        eprintln!("the replica of site 1 receives nothing any more");
         sleep(self.fault.lasts() / 2).await;
         let lag = replica.lag(&site.store).await?;
         site.store.kill();
-        self.tell(&format!("the store of site 1 was killed; {lag} bytes are lost"));
+        eprintln!("the store of site 1 was killed; {lag} bytes are lost");
         sleep(self.fault.lasts() / 2).await;
         replica.promote().await?;
         link.lead_to(replica.address());
@@ -144,10 +142,10 @@ impl Nemesis<'_> {
         if self.fault == Fault::KeyDeleted {
             let deleted: u32 = redis::cmd("DEL").arg(SESSIONS).query_async(&mut connection).await?;
             ensure!(deleted == 1, "{SESSIONS} is not a key of the room");
-            self.tell(&format!("{SESSIONS} of site 1 was deleted"));
+            eprintln!("{SESSIONS} of site 1 was deleted");
         } else {
             let () = redis::cmd("FLUSHALL").query_async(&mut connection).await?;
-            self.tell("all keys of site 1 were deleted");
+            eprintln!("all keys of site 1 were deleted");
         }
         sleep(self.fault.lasts()).await;
         Ok(())
@@ -160,7 +158,7 @@ impl Nemesis<'_> {
         // A session has a slot, so no more sessions than these are known to the store.
         let held = world.held(1).await?;
         clock.set(ahead_s)?;
-        self.tell(&format!("site 1: the clock of {whose:?} is ahead by {ahead_s} s"));
+        eprintln!("site 1: the clock of {whose:?} is ahead by {ahead_s} s");
         sleep(self.fault.lasts()).await;
         Ok(if self.fault.ends_sessions_early() { held } else { 0 })
     }
@@ -169,9 +167,9 @@ impl Nemesis<'_> {
         let (holder, term) = world.holder().await?;
         let killed = Instant::now();
         world.ledgers[holder].kill().await?;
-        self.tell("the ledger was killed");
+        eprintln!("the ledger was killed");
         let took = another_holds(world, term, killed).await?;
-        self.tell(&format!("the standby held the room {took:.1?} later"));
+        eprintln!("the standby held the room {took:.1?} later");
         sleep(self.fault.lasts().saturating_sub(took)).await;
         world.ledgers[holder].start_again().await?;
         Ok(took)
@@ -179,7 +177,7 @@ impl Nemesis<'_> {
 
     async fn kill_ledger_without_a_site(&self, world: &mut World) -> Result<Duration> {
         kill_site(world).await?;
-        self.tell("site 3 is switched off");
+        eprintln!("site 3 is switched off");
         sleep(DOWN).await;
         let took = self.kill_ledger(world).await?;
         start_site(world).await?;
@@ -192,9 +190,9 @@ impl Nemesis<'_> {
         let (holder, term) = world.holder().await?;
         let paused = Instant::now();
         world.ledgers[holder].pause()?;
-        self.tell("the ledger is paused");
+        eprintln!("the ledger is paused");
         let took = another_holds(world, term, paused).await?;
-        self.tell(&format!("the standby held the room {took:.1?} later"));
+        eprintln!("the standby held the room {took:.1?} later");
         sleep(self.fault.lasts().saturating_sub(took)).await;
         let heard = world.wire.heard();
         let newest = heard.to_sites.get(ROOM).map_or(0, |said| said.newest);
@@ -208,7 +206,7 @@ impl Nemesis<'_> {
 
     async fn kill_database(&self, world: &mut World) -> Result<()> {
         world.database.kill();
-        self.tell("the database was killed");
+        eprintln!("the database was killed");
         sleep(self.fault.lasts()).await;
         block_in_place(|| world.database.start_again())
     }
@@ -217,7 +215,7 @@ impl Nemesis<'_> {
         kill_site(world).await?;
         sleep(DOWN).await;
         world.fence(Site::THIRD).await?;
-        self.tell("site 3 is switched off, and fenced");
+        eprintln!("site 3 is switched off, and fenced");
         sleep(self.fault.lasts()).await;
         start_site(world).await
     }
@@ -225,7 +223,7 @@ impl Nemesis<'_> {
     async fn drain(&self, world: &World) -> Result<()> {
         let site = SiteId::new(Site::THIRD);
         world.order(Order::Drain(site)).await?;
-        self.tell("site 3 is drained");
+        eprintln!("site 3 is drained");
         sleep(self.fault.lasts()).await;
         world.order(Order::AddSite(site)).await.map(drop)
     }
@@ -233,15 +231,11 @@ impl Nemesis<'_> {
     async fn add(&self, world: &World) -> Result<()> {
         ensure!(world.held(Site::THIRD).await.is_err(), "site 3 is on the list already");
         world.order(Order::AddSite(SiteId::new(Site::THIRD))).await?;
-        self.tell("site 3 is added");
+        eprintln!("site 3 is added");
         sleep(self.fault.lasts()).await;
         let held = world.held(Site::THIRD).await?;
         ensure!(held > 0, "site 3 was granted nothing");
         Ok(())
-    }
-
-    fn tell(&self, news: &str) {
-        self.news.send_replace(Scene::outside(news.to_owned()));
     }
 }
 

@@ -5,13 +5,16 @@ use std::{net::SocketAddr, time::Duration};
 use anyhow::{Context, Result, anyhow};
 use clap::{Args, ValueEnum};
 use cluster::serve_until_end;
-use shop::{CountedStore, RoomArgs, tells_calls};
+use shop::RoomArgs;
 use tokio::net::TcpListener;
 use tower_waiting_room::{ConfigError, StoreFailure, WaitingRoomLayer, config::DebugHeader};
 use waiting_room_ledger::{EscrowRules, Policy, SharedKeys, SiteId, SiteOptions, SiteStore};
 use waiting_room_redis::RedisStoreOptions;
 
-use crate::ledger::{MINUTE_ROOM, SITE_KEY};
+use crate::{
+    calls::{CountedStore, tells_calls},
+    ledger::{MINUTE_ROOM, SITE_KEY},
+};
 
 /// The deadline of a decision by the store. It is longer than the default, because a machine that
 /// runs all sites and their visitors may be busy for a while.

@@ -9,7 +9,7 @@ use std::{
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
-use shop::Admissions;
+use waiting_room_crowd::Admissions;
 
 use crate::{
     fault::Fault,

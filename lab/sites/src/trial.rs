@@ -2,10 +2,10 @@
 
 use std::{pin::pin, time::Duration};
 
-use anyhow::{Result, anyhow, bail};
-use shop::{Admissions, Crowd, Form, Latencies, Outcome, Scene, Trips};
-use tokio::{select, sync::watch, time::sleep};
+use anyhow::{Result, bail};
+use tokio::{select, time::sleep};
 use tower_waiting_room::time::{Clock, SystemClock, Timestamp};
+use waiting_room_crowd::{Admissions, Latencies, Outcome, Trips};
 use waiting_room_ledger::model::Minute;
 
 use crate::{
@@ -54,21 +54,19 @@ impl Trial {
         let Run { fault, load, policy } = run;
         let plan = &plan.with_rate_of(load);
         let mut world = World::start(plan, policy, fault).await?;
-        let crowd = Crowd::new(&plan.order(load, fault), &plan.promised());
-        let crowd = crowd.map_err(|error| anyhow!("{error}"))?;
+        let crowd = plan.crowd(load, fault);
         let seed = crowd.seed();
         let witness = crowd.witness();
         let shops = world.shops();
-        let news = format!("{}: {} to {shops:?}, seed {seed}", fault.name(), crowd.story());
-        let (news, scene) = watch::channel(Scene::outside(news));
+        eprintln!("{}: {} visitors to {shops:?}, seed {seed}", fault.name(), crowd.visitors());
         let mut struck = Struck::default();
         if policy == PolicyName::Counters {
             // They count by the minute, so runs that begin with one can be compared.
             sleep(to_next_minute(SystemClock::new().now())).await;
         }
         {
-            let nemesis = Nemesis { fault, at: plan.fault_at(), witness: &witness, news: &news };
-            let mut crowd = pin!(crowd.visit(&shops, scene));
+            let nemesis = Nemesis { fault, at: plan.fault_at(), witness: &witness };
+            let mut crowd = pin!(crowd.visit(&shops, Plan::drain(fault)));
             if fault != Fault::None {
                 select! {
                     () = &mut crowd => bail!("the crowd had left before the fault was over"),
@@ -83,7 +81,7 @@ impl Trial {
             run,
             engine: plan.engine,
             seed,
-            outcome: Outcome::new(&witness, seed, Form::Table),
+            outcome: Outcome::new(&witness, seed),
             places_lost: witness.places_lost(),
             passes_interrupted: witness.passes_interrupted(),
             out_of_order: witness.out_of_order(),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use shop::{Admissions, Tally};
+use waiting_room_crowd::{Admissions, Tally};
 
 use crate::{
     cli::Load,

@@ -8,11 +8,9 @@ use tests::{until, workspace};
 use tower_waiting_room::{
     Concurrency, Key, KeyRing, Quota, RateLimit, TokenKey, rate::RateStoreFailure,
 };
+use waiting_room_doubles::RateStoreDouble;
 
-use crate::{
-    scene::{House, Scene, Visitor, shop},
-    stores::NoRates,
-};
+use crate::scene::{House, Scene, Visitor, shop};
 
 fn request() -> Request<Body> {
     Request::get("/").body(Body::empty()).unwrap()
@@ -185,7 +183,9 @@ fn more_keys_than_places_set_off_limit_table_full() {
 #[test]
 fn limits_that_cannot_be_charged_set_off_limit_store_away() {
     let limit = RateLimit::new("all", Quota::per_minute(2), Key::global());
-    let config = shop().rate_limit(limit).rate_store(NoRates, RateStoreFailure::Admit);
+    let config = shop()
+        .rate_limit(limit)
+        .rate_store(RateStoreDouble::unavailable(), RateStoreFailure::Admit);
     let mut scene = Scene::new(config);
     scene.play(9, |house| send(house, 2)).assert_fires("WaitingRoomLimitStoreAway");
 }
@@ -193,7 +193,9 @@ fn limits_that_cannot_be_charged_set_off_limit_store_away() {
 #[test]
 fn a_single_failure_of_the_limits_sets_off_no_alert() {
     let limit = RateLimit::new("all", Quota::per_minute(2), Key::global());
-    let config = shop().rate_limit(limit).rate_store(NoRates, RateStoreFailure::Admit);
+    let config = shop()
+        .rate_limit(limit)
+        .rate_store(RateStoreDouble::unavailable(), RateStoreFailure::Admit);
     let mut scene = Scene::new(config);
     scene.play(2, |house| send(house, 1)).play(12, |_| {});
     scene.assert_silent("WaitingRoomLimitStoreAway");

@@ -6,18 +6,18 @@ use axum::body::Body;
 use http::Request;
 use tower::ServiceExt;
 use tower_waiting_room::{Concurrency, Key, Quota, RateLimit, rate::RateStoreFailure, room::Push};
+use waiting_room_doubles::RateStoreDouble;
 
-use crate::{
-    scene::{House, Visitor, shop},
-    stores::NoRates,
-};
+use crate::scene::{House, Visitor, shop};
 
 /// Brings each metric about at least once, for the current recorder.
 pub(crate) fn everything() {
     room();
     gates_and_limits();
     let limit = RateLimit::new("all", Quota::per_minute(2), Key::global());
-    let failing = shop().rate_limit(limit).rate_store(NoRates, RateStoreFailure::Admit);
+    let failing = shop()
+        .rate_limit(limit)
+        .rate_store(RateStoreDouble::unavailable(), RateStoreFailure::Admit);
     House::new(failing).send(Request::new(Body::empty()));
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("limits.yaml");

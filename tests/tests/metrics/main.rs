@@ -10,5 +10,4 @@ mod alerts;
 mod everything;
 mod ledger;
 mod scene;
-mod stores;
 mod table;

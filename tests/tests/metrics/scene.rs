@@ -20,13 +20,12 @@ use tower_waiting_room::{
     time::{ManualClock, Timestamp},
     token::CookieSettings,
 };
-
-use crate::stores::Remote;
+use waiting_room_doubles::StoreDouble;
 
 /// A layer, its clock and its store.
 pub(crate) struct House {
     pub(crate) clock: ManualClock,
-    pub(crate) store: Remote,
+    pub(crate) store: StoreDouble,
     pub(crate) handle: WaitingRoomHandle,
     app: Router,
     runtime: Runtime,
@@ -50,7 +49,7 @@ impl House {
         let clock = ManualClock::new(Timestamp::from_secs(1_700_000_000));
         let config = config.build().unwrap();
         let rules = config.room().unwrap().clone();
-        let store = Remote::new(rules, &clock);
+        let store = StoreDouble::with_clock(rules, &clock).with_another_node();
         let config = config.into_builder().room_store(store.clone(), StoreFailure::Wait);
         let layer = WaitingRoomLayer::new(config.build().unwrap());
         let handle = layer.handle();

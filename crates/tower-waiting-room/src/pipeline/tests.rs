@@ -3,8 +3,6 @@
 
 use std::{
     convert::Infallible,
-    future::{Future, ready},
-    pin::Pin,
     sync::{
         Arc,
         atomic::{AtomicU32, Ordering},
@@ -14,11 +12,8 @@ use std::{
 
 use http::{HeaderMap, Request, Response, StatusCode, header};
 use tower::{Service, ServiceExt, service_fn};
-use waiting_room_core::{
-    Quota, StoreError, Timestamp,
-    rate::{Algorithm, Charge, ChargeReply, ChargeRequest, Decision, KeyHasher, RateStore},
-    time::ManualClock,
-};
+use waiting_room_core::{Quota, Timestamp, rate::Algorithm, time::ManualClock};
+use waiting_room_doubles::RateStoreDouble;
 
 use super::{Pipeline, journey::Stage};
 use crate::{
@@ -44,30 +39,6 @@ fn order(visitor: &Visitor) -> &'static [Stage] {
     order.push(probes[stages.len()]);
     // The order of each request has to be `'static`. A test may leak the memory of the order.
     order.leak()
-}
-
-/// A store of limits that allows every request.
-#[derive(Debug)]
-struct Generous;
-
-impl RateStore for Generous {
-    fn hasher(&self) -> KeyHasher {
-        KeyHasher::new([3, 1, 4, 1])
-    }
-
-    fn charge_all(
-        &self,
-        asks: &[ChargeRequest],
-    ) -> Pin<Box<dyn Future<Output = Result<Vec<ChargeReply>, StoreError>> + Send>> {
-        let mut decision = Decision::new(9, 8, Duration::ZERO, None);
-        decision.allowed = true;
-        let charged = ChargeReply::new(decision, Some(Charge::new(1, Timestamp::ZERO, 0)));
-        Box::pin(ready(Ok(vec![charged; asks.len()])))
-    }
-
-    fn settle(&self, _: &ChargeRequest, charge: &Charge, _: u64) -> Result<Charge, StoreError> {
-        Ok(*charge)
-    }
 }
 
 /// A pipeline with probes around its stages, and its clock.
@@ -195,7 +166,8 @@ async fn an_added_stage_runs_once_on_every_path() {
     assert_eq!(tokio::join!(first, second).1.0, 200);
     assert_passed([2; 4], "two requests, one of which waits for its turn in a leaky queue");
 
-    let shared = all().rate_store(Generous, RateStoreFailure::Refuse);
+    let shared =
+        all().rate_store(RateStoreDouble::new(&ManualClock::default()), RateStoreFailure::Refuse);
     assert_eq!(House::new(shared).send("/", None).await.0, 200);
     assert_passed([1; 4], "a newcomer, after the reply of the store of the limits");
 }

@@ -1,23 +1,16 @@
 //! Visitors who leave by a POST of a script.
 
-use std::{
-    convert::Infallible,
-    future::pending,
-    sync::{
-        Arc,
-        atomic::{AtomicU8, Ordering},
-    },
-};
+use std::convert::Infallible;
 
 use http::{Request, Response, StatusCode, request::Builder};
 use tower::{Layer, ServiceExt, service_fn};
 use tower_waiting_room::{
     Quota, RateLimit, StoreFailure, WaitingRoomConfig,
     config::{DebugHeader, Enforcement, WaitingRoomConfigBuilder},
-    room::{MemoryStore, RoomRules, RoomSnapshot, StoreError, StoreErrorKind},
+    room::StoreErrorKind,
     time::{ManualClock, Timestamp},
 };
-use waiting_room_core::{Pass, Store, Ticket, Verdict, VisitorId, room::Renewal};
+use waiting_room_doubles::{Mood, StoreDouble, Verb};
 
 use crate::support::{House, Visitor, config, foreign_posts, on_store, post};
 
@@ -53,69 +46,11 @@ async fn leaving_gives_the_slot_to_the_next_visitor() {
     assert!(!copy.clone().get(&house).await.is_inside());
 }
 
-/// A memory store whose `leave` works, hangs or fails.
-#[derive(Clone)]
-struct Moody {
-    inner: MemoryStore,
-    mood: Arc<AtomicU8>,
-}
-
-const WORKS: u8 = 0;
-const HANGS: u8 = 1;
-const FAILS: u8 = 2;
-
-impl Moody {
-    fn is(&self, mood: u8) {
-        self.mood.store(mood, Ordering::Relaxed);
-    }
-}
-
-impl Store for Moody {
-    fn now(&self) -> Timestamp {
-        self.inner.now()
-    }
-    fn remembers_since(&self) -> Timestamp {
-        self.inner.remembers_since()
-    }
-    fn rules(&self) -> Arc<RoomRules> {
-        self.inner.rules()
-    }
-    async fn enter(&self, id: VisitorId) -> Result<Verdict, StoreError> {
-        self.inner.enter(id).await
-    }
-    async fn check_in(&self, ticket: Ticket) -> Result<Verdict, StoreError> {
-        self.inner.check_in(ticket).await
-    }
-    async fn renew(&self, pass: Pass) -> Result<Renewal, StoreError> {
-        self.inner.renew(pass).await
-    }
-    async fn leave(&self, id: VisitorId) -> Result<(), StoreError> {
-        match self.mood.load(Ordering::Relaxed) {
-            WORKS => self.inner.leave(id).await,
-            HANGS => pending().await,
-            _ => Err(StoreError::new(StoreErrorKind::Unavailable)),
-        }
-    }
-    async fn sweep(&self) -> Result<(), StoreError> {
-        self.inner.sweep().await
-    }
-    async fn snapshot(&self) -> Result<RoomSnapshot, StoreError> {
-        self.inner.snapshot().await
-    }
-    async fn configure(
-        &self,
-        change: impl Fn(RoomRules) -> RoomRules + Send,
-    ) -> Result<(), StoreError> {
-        self.inner.configure(change).await
-    }
-}
-
-fn moody() -> (House, Moody) {
+fn moody() -> (House, StoreDouble) {
     let config = leavable().build().unwrap();
     let clock = ManualClock::new(Timestamp::from_secs(1_700_000_000));
     let rules = config.room().unwrap().clone();
-    let inner = MemoryStore::with_clock(rules, clock.clone()).unwrap();
-    let store = Moody { inner, mood: Arc::default() };
+    let store = StoreDouble::with_clock(rules, &clock);
     let layer = on_store(config, store.clone(), StoreFailure::Wait);
     (House::with_store(layer, clock), store)
 }
@@ -138,7 +73,7 @@ async fn leaving_with_an_aborted_request_is_stored_by_the_next_call() {
     let (house, store) = moody();
     let mut ann = Visitor::default();
     assert!(ann.get(&house).await.is_inside());
-    store.is(HANGS);
+    store.set(&[Verb::Leave], Mood::Hangs);
     let cookie = format!("__Host-wr-shop={}", ann.cookie.clone().unwrap());
     let request = beacon().header("cookie", cookie).body(String::new()).unwrap();
     let app = service_fn(|_: Request<String>| async {
@@ -147,7 +82,7 @@ async fn leaving_with_an_aborted_request_is_stored_by_the_next_call() {
     let mut call = tokio_test::task::spawn(house.layer.layer(app).oneshot(request));
     tokio_test::assert_pending!(call.poll());
     drop(call);
-    store.is(WORKS);
+    store.mend();
     assert!(Visitor::default().get(&house).await.is_inside());
     assert_eq!(house.active().await, 1);
     assert!(!ann.get(&house).await.is_inside());
@@ -158,11 +93,11 @@ async fn leaving_in_an_outage_is_stored_when_the_store_is_back() {
     let (house, store) = moody();
     let mut ann = Visitor::default();
     assert!(ann.get(&house).await.is_inside());
-    store.is(FAILS);
+    store.set(&[Verb::Leave], Mood::Fails(StoreErrorKind::Unavailable));
     let left = ann.send(&house, beacon()).await;
     assert_eq!((left.status, ann.cookie.clone()), (StatusCode::NO_CONTENT, None));
     assert_eq!(house.active().await, 1);
-    store.is(WORKS);
+    store.mend();
     assert!(Visitor::default().get(&house).await.is_inside());
     assert_eq!(house.active().await, 1);
 }

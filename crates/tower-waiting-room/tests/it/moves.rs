@@ -1,108 +1,30 @@
 //! Visitors who arrive at one site with a pass of another. Each site has a room and a clock of its own.
 
-use std::{
-    num::NonZeroU32,
-    sync::{
-        Arc,
-        atomic::{AtomicU8, AtomicU32, Ordering},
-    },
-    time::Duration,
-};
+use std::{num::NonZeroU32, time::Duration};
 
 use http::Request;
 use tower_waiting_room::{
     KeyRing, StoreFailure,
     config::WaitingRoomConfigBuilder,
-    room::{
-        MemoryStore, QueueingMethod, RoomRules, RoomSnapshot, SessionRenewal, StoreError,
-        StoreErrorKind,
-    },
+    room::{QueueingMethod, SessionRenewal, StoreErrorKind},
     time::{ManualClock, Timestamp},
 };
-use waiting_room_core::{
-    Pass, Store, Ticket, Verdict, VisitorId,
-    room::{PassHome, Renewal},
-};
+use waiting_room_core::{Store, room::PassHome};
+use waiting_room_doubles::{Mood, StoreDouble, Verb};
 
 use crate::support::{House, Seen, Visitor, config, key, on_store, post};
 
+/// Calls overlap.
+const WORKS: Mood = Mood::Late(Duration::ZERO);
+const BUSY: Mood = Mood::Fails(StoreErrorKind::Busy);
+const CUT: Mood = Mood::Fails(StoreErrorKind::Unavailable);
+
+/// The visitors whom a store was asked about.
+fn asked(room: &StoreDouble) -> u32 {
+    room.calls(&Verb::OF_VISITORS)
+}
+
 const START: Timestamp = Timestamp::from_secs(1_700_000_000);
-
-/// How the store of a site answers.
-#[derive(Clone, Copy, PartialEq)]
-enum Mood {
-    Busy = 1,
-    Cut,
-    Work,
-}
-
-/// A memory store that is the room of one site, and counts the visitors whom it is asked about.
-#[derive(Clone)]
-struct SiteRoom {
-    inner: MemoryStore,
-    home: Option<PassHome>,
-    mood: Arc<AtomicU8>,
-    asked: Arc<AtomicU32>,
-}
-
-impl SiteRoom {
-    fn is(&self, mood: Mood) {
-        self.mood.store(mood as u8, Ordering::Relaxed);
-    }
-
-    fn asked(&self) -> u32 {
-        self.asked.load(Ordering::Relaxed)
-    }
-
-    async fn there(&self) -> Result<&MemoryStore, StoreError> {
-        self.asked.fetch_add(1, Ordering::Relaxed);
-        tokio::task::yield_now().await;
-        match self.mood.load(Ordering::Relaxed) {
-            mood if mood == Mood::Busy as u8 => Err(StoreError::new(StoreErrorKind::Busy)),
-            mood if mood == Mood::Cut as u8 => Err(StoreError::new(StoreErrorKind::Unavailable)),
-            _ => Ok(&self.inner),
-        }
-    }
-}
-
-impl Store for SiteRoom {
-    fn now(&self) -> Timestamp {
-        self.inner.now()
-    }
-    fn remembers_since(&self) -> Timestamp {
-        self.inner.remembers_since()
-    }
-    fn rules(&self) -> Arc<RoomRules> {
-        self.inner.rules()
-    }
-    fn home(&self) -> Option<PassHome> {
-        self.home
-    }
-    async fn enter(&self, id: VisitorId) -> Result<Verdict, StoreError> {
-        self.there().await?.enter(id).await
-    }
-    async fn check_in(&self, ticket: Ticket) -> Result<Verdict, StoreError> {
-        self.there().await?.check_in(ticket).await
-    }
-    async fn renew(&self, pass: Pass) -> Result<Renewal, StoreError> {
-        self.there().await?.renew(pass).await
-    }
-    async fn leave(&self, id: VisitorId) -> Result<(), StoreError> {
-        self.there().await?.leave(id).await
-    }
-    async fn sweep(&self) -> Result<(), StoreError> {
-        self.inner.sweep().await
-    }
-    async fn snapshot(&self) -> Result<RoomSnapshot, StoreError> {
-        self.inner.snapshot().await
-    }
-    async fn configure(
-        &self,
-        change: impl Fn(RoomRules) -> RoomRules + Send,
-    ) -> Result<(), StoreError> {
-        self.inner.configure(change).await
-    }
-}
 
 /// A site of this number, or a room without other sites, whose clock shows `now`.
 fn site_at(
@@ -110,30 +32,29 @@ fn site_at(
     config: WaitingRoomConfigBuilder,
     now: Timestamp,
     on_failure: StoreFailure,
-) -> (House, SiteRoom) {
+) -> (House, StoreDouble) {
     let config = config.build().unwrap();
     let clock = ManualClock::new(now);
-    let inner = MemoryStore::with_clock(config.room().unwrap().clone(), clock.clone()).unwrap();
     let home = number.map(|number| PassHome::new(number, 7, 3));
-    let mood = Arc::new(AtomicU8::new(Mood::Work as u8));
-    let room = SiteRoom { inner, home, mood, asked: Arc::default() };
+    let room = StoreDouble::with_clock(config.room().unwrap().clone(), &clock).at_home(home);
+    room.set(&Verb::OF_VISITORS, WORKS);
     let layer = on_store(config, room.clone(), on_failure);
     (House::with_store(layer, clock), room)
 }
 
-fn site(number: u16, config: WaitingRoomConfigBuilder) -> (House, SiteRoom) {
+fn site(number: u16, config: WaitingRoomConfigBuilder) -> (House, StoreDouble) {
     site_at(Some(number), config, START, StoreFailure::Wait)
 }
 
 /// Another node of a site.
-fn another_node(house: &House, room: SiteRoom) -> House {
+fn another_node(house: &House, room: StoreDouble) -> House {
     let config = config().build().unwrap();
     let layer = on_store(config, room, StoreFailure::Wait);
     House::with_store(layer, house.clock.clone())
 }
 
 /// Two sites with one slot each.
-fn two_sites() -> [(House, SiteRoom); 2] {
+fn two_sites() -> [(House, StoreDouble); 2] {
     [site(1, config()), site(2, config())]
 }
 
@@ -166,9 +87,9 @@ async fn moving_gives_a_slot_and_a_pass_of_the_new_site() {
     let moved = ann.get(&tokyo).await;
     assert_eq!((moved.is_inside(), &*moved.reason), (true, "admitted:moved"));
     assert_ne!(ann.cookie, from_paris);
-    assert_eq!((tokyo.active().await, room.asked()), (1, 1));
+    assert_eq!((tokyo.active().await, asked(&room)), (1, 1));
     // From now on its pass is one of this site: no call to the store, and renewals as usual.
-    assert_eq!((ann.get(&tokyo).await.reason.as_str(), room.asked()), ("admitted", 1));
+    assert_eq!((ann.get(&tokyo).await.reason.as_str(), asked(&room)), ("admitted", 1));
     // Paris keeps its slot for a while, so the visitor is inside there, too.
     assert_eq!(ann.clone().get(&paris).await.reason, "admitted");
     assert_eq!(paris.active().await, 1);
@@ -225,36 +146,36 @@ async fn fifty_parallel_requests_with_one_foreign_pass_make_one_call() {
         moved += u32::from(seen.reason == "admitted:moved");
         others += u32::from(seen.reason == "admitted");
     }
-    assert_eq!((room.asked(), moved, others), (1, 1, 49));
+    assert_eq!((asked(&room), moved, others), (1, 1, 49));
     // A request that comes later with the old cookie gets the pass without the store.
     let seen = ann.clone().get(&tokyo).await;
-    assert_eq!((&*seen.reason, seen.cookie().is_some(), room.asked()), ("admitted", true, 1));
+    assert_eq!((&*seen.reason, seen.cookie().is_some(), asked(&room)), ("admitted", true, 1));
     // Once that pass is due, the store is asked, and the session goes on.
     tokyo.advance(11);
-    assert_eq!((ann.clone().get(&tokyo).await.reason.as_str(), room.asked()), ("admitted", 2));
+    assert_eq!((ann.clone().get(&tokyo).await.reason.as_str(), asked(&room)), ("admitted", 2));
     assert_eq!(tokyo.active().await, 1);
 }
 
 #[tokio::test]
 async fn in_an_outage_a_moving_visitor_keeps_its_pass_and_retries() {
     let failures = [
-        (StoreFailure::Wait, Mood::Cut, false, "store_unavailable"),
-        (StoreFailure::Admit, Mood::Cut, true, "store_unavailable"),
-        (StoreFailure::Wait, Mood::Busy, false, "queued:store_busy"),
-        (StoreFailure::Admit, Mood::Busy, false, "queued:store_busy"),
+        (StoreFailure::Wait, CUT, false, "store_unavailable"),
+        (StoreFailure::Admit, CUT, true, "store_unavailable"),
+        (StoreFailure::Wait, BUSY, false, "queued:store_busy"),
+        (StoreFailure::Admit, BUSY, false, "queued:store_busy"),
     ];
     for (policy, mood, is_inside, reason) in failures {
         let (paris, _) = site(1, config());
         let (tokyo, room) = site_at(Some(2), config(), START, policy);
         let mut ann = admitted(&paris).await;
         let from_paris = ann.cookie.clone();
-        room.is(mood);
+        room.set(&Verb::OF_VISITORS, mood);
         for _ in 0..2 {
             let seen = ann.get(&tokyo).await;
             assert_eq!((seen.is_inside(), &*seen.reason), (is_inside, reason), "{policy:?}");
             assert_eq!((seen.cookie(), &ann.cookie), (None, &from_paris), "{policy:?}");
         }
-        room.is(Mood::Work);
+        room.set(&Verb::OF_VISITORS, WORKS);
         assert_eq!(ann.get(&tokyo).await.reason, "admitted:moved", "{policy:?}");
     }
 }
@@ -265,7 +186,7 @@ async fn a_node_without_its_store_counts_a_moving_visitor() {
     let (paris, _) = site(1, config());
     let (tokyo, room) = site_at(Some(2), config(), START, nodes);
     let mut ann = admitted(&paris).await;
-    room.is(Mood::Cut);
+    room.set(&Verb::OF_VISITORS, CUT);
     assert_eq!(ann.get(&tokyo).await.reason, "store_unavailable");
     tokyo.advance(2);
     assert_eq!(ann.get(&tokyo).await.reason, "admitted:local_share");
@@ -290,7 +211,7 @@ async fn a_pass_that_is_forged_or_of_another_room_or_key_gets_no_slot() {
         assert!(poll(&mut visitor, &tokyo).await.reason == "queued:early", "it is a newcomer");
     }
     // Without a line, a newcomer leaves no trace.
-    assert_eq!(room.inner.snapshot().await.unwrap().waiting, 0);
+    assert_eq!(room.snapshot().await.unwrap().waiting, 0);
 }
 
 /// Passes of 80 s expire after 90 s. The clocks of two sites may differ by 30 s.
@@ -301,7 +222,7 @@ async fn a_pass_that_expired_beyond_the_clock_tolerance_is_void() {
         let mut ann = admitted(&paris).await;
         tokyo.advance(secs);
         assert_eq!(ann.get(&tokyo).await.reason, format!("admitted:{expected}"), "{secs} s");
-        assert_eq!(room.asked(), 1, "it costs one call");
+        assert_eq!(asked(&room), 1, "it costs one call");
     }
     // A clock that is five minutes behind takes the pass for one that was issued now.
     for (secs, expected) in [(300, "moved"), (301, "slot")] {
@@ -352,23 +273,23 @@ async fn a_pass_without_a_home_is_foreign_to_a_site_and_vice_versa() {
     for ((from, _), (to, room)) in [(alone(), site(1, config())), (site(1, config()), alone())] {
         let mut ann = admitted(&from).await;
         assert_eq!(ann.get(&to).await.reason, "admitted:moved");
-        assert_eq!((ann.get(&to).await.reason.as_str(), room.asked()), ("admitted", 1));
+        assert_eq!((ann.get(&to).await.reason.as_str(), asked(&room)), ("admitted", 1));
     }
     // A room without other sites issues passes without a home, which all its nodes accept.
     let (first, _) = alone();
     let (second, room) = alone();
     assert_eq!(admitted(&first).await.get(&second).await.reason, "admitted");
-    assert_eq!(room.asked(), 0);
+    assert_eq!(asked(&room), 0);
 }
 
 #[tokio::test]
 async fn a_site_with_another_account_accepts_its_passes_from_before() {
     let (before, _) = site(1, config());
-    let (after, mut room) = site(1, config());
-    room.home = Some(PassHome::new(1, 8, 1));
+    let (after, room) = site(1, config());
+    let room = room.at_home(Some(PassHome::new(1, 8, 1)));
     let after = another_node(&after, room.clone());
     let mut ann = admitted(&before).await;
-    assert_eq!((ann.get(&after).await.reason.as_str(), room.asked()), ("admitted", 0));
+    assert_eq!((ann.get(&after).await.reason.as_str(), asked(&room)), ("admitted", 0));
 }
 
 #[tokio::test]

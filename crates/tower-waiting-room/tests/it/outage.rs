@@ -1,14 +1,6 @@
 //! Outages of the store, and its return.
 
-use std::{
-    future::pending,
-    num::NonZeroU32,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::{num::NonZeroU32, time::Duration};
 
 use futures_util::FutureExt;
 use http::Request;
@@ -16,94 +8,20 @@ use tokio::time::timeout;
 use tower_waiting_room::{
     StoreFailure, WaitingRoomConfig,
     config::WaitingRoomConfigBuilder,
-    room::{MemoryStore, RoomRules, RoomSnapshot, StoreError, StoreErrorKind},
+    room::{MemoryStore, RoomRules, StoreErrorKind},
     time::{ManualClock, Timestamp},
 };
-use waiting_room_core::{Pass, Store, Ticket, Verdict, VisitorId, room::Renewal};
+use waiting_room_doubles::{Mood, StoreDouble, Verb};
 
 use crate::support::{House, Seen, Visitor, config, on_store};
 
-/// A memory store that a test can disconnect.
-#[derive(Clone)]
-struct Remote {
-    inner: MemoryStore,
-    is_cut: Arc<AtomicBool>,
-    /// Whether the store reports that it is asked more than it decides in time.
-    is_busy: Arc<AtomicBool>,
-    /// Whether calls of `leave` never complete.
-    is_stuck: Arc<AtomicBool>,
-    may_evict: Arc<AtomicBool>,
-}
-
-impl Remote {
-    fn cut(&self) {
-        self.is_cut.store(true, Ordering::Relaxed);
-    }
-
-    fn mend(&self) {
-        self.is_cut.store(false, Ordering::Relaxed);
-    }
-
-    fn there(&self) -> Result<&MemoryStore, StoreError> {
-        let [is_busy, is_cut] =
-            [&self.is_busy, &self.is_cut].map(|flag| flag.load(Ordering::Relaxed));
-        match (is_busy, is_cut) {
-            (true, _) => Err(StoreError::new(StoreErrorKind::Busy)),
-            (false, true) => Err(StoreError::new(StoreErrorKind::Unavailable)),
-            (false, false) => Ok(&self.inner),
-        }
-    }
-}
-
-impl Store for Remote {
-    fn now(&self) -> Timestamp {
-        self.inner.now()
-    }
-    fn remembers_since(&self) -> Timestamp {
-        self.inner.remembers_since()
-    }
-    fn rules(&self) -> Arc<RoomRules> {
-        self.inner.rules()
-    }
-    fn may_evict(&self) -> bool {
-        self.may_evict.load(Ordering::Relaxed)
-    }
-    async fn enter(&self, id: VisitorId) -> Result<Verdict, StoreError> {
-        self.there()?.enter(id).await
-    }
-    async fn check_in(&self, ticket: Ticket) -> Result<Verdict, StoreError> {
-        self.there()?.check_in(ticket).await
-    }
-    async fn renew(&self, pass: Pass) -> Result<Renewal, StoreError> {
-        self.there()?.renew(pass).await
-    }
-    async fn leave(&self, id: VisitorId) -> Result<(), StoreError> {
-        if self.is_stuck.load(Ordering::Relaxed) {
-            pending().await
-        }
-        self.there()?.leave(id).await
-    }
-    async fn sweep(&self) -> Result<(), StoreError> {
-        self.there()?.sweep().await
-    }
-    async fn snapshot(&self) -> Result<RoomSnapshot, StoreError> {
-        self.there()?.snapshot().await
-    }
-    async fn configure(
-        &self,
-        change: impl Fn(RoomRules) -> RoomRules + Send,
-    ) -> Result<(), StoreError> {
-        self.there()?.configure(change).await
-    }
-}
+const BUSY: Mood = Mood::Fails(StoreErrorKind::Busy);
 
 /// One of two nodes of a room with six slots.
-fn house(on_failure: StoreFailure) -> (House, Remote) {
+fn house(on_failure: StoreFailure) -> (House, StoreDouble) {
     let clock = ManualClock::new(Timestamp::from_secs(1_700_000_000));
     let config = config().total_active_users(6).build().unwrap();
-    let inner = MemoryStore::with_clock(config.room().unwrap().clone(), clock.clone()).unwrap();
-    let (is_cut, is_busy, is_stuck, may_evict) = Default::default();
-    let remote = Remote { inner, is_cut, is_busy, is_stuck, may_evict };
+    let remote = StoreDouble::with_clock(config.room().unwrap().clone(), &clock);
     let layer = on_store(config, remote.clone(), on_failure);
     (House::with_store(layer, clock), remote)
 }
@@ -133,9 +51,7 @@ async fn a_visitor_returns_before_a_session_of_an_unanswered_call_ends() {
         let [session, refresh] = [session, refresh].map(Duration::from_secs);
         let config = config().session_duration(session).refresh_interval(refresh);
         let config = config.build().unwrap();
-        let inner = MemoryStore::with_clock(config.room().unwrap().clone(), clock.clone()).unwrap();
-        let (is_cut, is_busy, is_stuck, may_evict) = Default::default();
-        let remote = Remote { inner, is_cut, is_busy, is_stuck, may_evict };
+        let remote = StoreDouble::with_clock(config.room().unwrap().clone(), &clock);
         let layer = on_store(config, remote.clone(), StoreFailure::Wait);
         remote.cut();
         let seen = Visitor::default().get(&House::with_store(layer, clock)).await;
@@ -148,7 +64,7 @@ async fn a_store_that_may_lose_writes_is_reported_once_known() {
     let (house, remote) = house(StoreFailure::Wait);
     newcomer(&house).await;
     assert_eq!(codes(&house), ["peer_unknown"]);
-    remote.may_evict.store(true, Ordering::Relaxed);
+    remote.says_it_may_evict();
     newcomer(&house).await;
     assert_eq!(codes(&house), ["peer_unknown", "store_may_evict"]);
 }
@@ -223,7 +139,7 @@ async fn an_overloaded_store_makes_visitors_wait_under_every_policy() {
     for policy in [StoreFailure::Admit, StoreFailure::Wait, local_share()] {
         let (house, remote) = house(policy);
         let (mut ann, _) = newcomer(&house).await;
-        remote.is_busy.store(true, Ordering::Relaxed);
+        remote.set(&Verb::ALL, BUSY);
         let mut bob = Visitor::default();
         for advanced in [0, 3] {
             house.advance(advanced);
@@ -240,7 +156,7 @@ async fn an_overloaded_store_makes_visitors_wait_under_every_policy() {
         house.advance(interval);
         assert!(bob.cookie.is_some());
         assert_eq!(bob.get(&house).await.reason, "queued:store_busy", "{policy:?}");
-        remote.is_busy.store(false, Ordering::Relaxed);
+        remote.mend();
         assert_eq!(bob.get(&house).await.reason, "admitted:slot", "{policy:?}");
     }
 }
@@ -260,13 +176,16 @@ async fn a_visitor_that_returns_on_time_keeps_its_order_through_an_outage() {
                 house.advance(2);
                 assert_eq!(waiting_since(&bob.send(&house, poll()).await), arrived);
             }
-            remote.is_busy.store(is_busy, Ordering::Relaxed);
-            remote.is_cut.store(!is_busy, Ordering::Relaxed);
+            if is_busy {
+                remote.set(&Verb::ALL, BUSY);
+            } else {
+                remote.cut();
+            }
             for _ in 0..lasts / 10 {
                 house.advance(10);
                 bob.send(&house, poll()).await;
             }
-            remote.is_busy.store(false, Ordering::Relaxed);
+            remote.mend();
             remote.mend();
             fill(&house).await;
             house.advance(5);
@@ -285,10 +204,12 @@ async fn an_order_of_arrival_that_has_lapsed_is_not_brought_back_by_an_outage() 
         let mut bob = Visitor::default();
         let arrived = waiting_since(&bob.send(&house, poll()).await);
         house.advance(secs);
-        remote.is_busy.store(is_busy, Ordering::Relaxed);
-        remote.is_cut.store(!is_busy, Ordering::Relaxed);
+        if is_busy {
+            remote.set(&Verb::ALL, BUSY);
+        } else {
+            remote.cut();
+        }
         bob.send(&house, poll()).await;
-        remote.is_busy.store(false, Ordering::Relaxed);
         remote.mend();
         house.advance(10);
         let since = waiting_since(&bob.send(&house, poll()).await);
@@ -406,14 +327,14 @@ async fn a_visitor_that_left_in_an_outage_is_gone_after_it() {
 async fn an_end_outlives_the_request_that_was_to_report_it() {
     let (house, remote) = house(StoreFailure::Wait);
     let (mut ann, _) = newcomer(&house).await;
-    remote.is_stuck.store(true, Ordering::Relaxed);
+    remote.set(&[Verb::Leave], Mood::Hangs);
     // Ann's client disconnects before the end was reported to the store. So does the next client,
     // whose request tried to report it again.
     let second = Duration::from_secs(1);
     let end = http::Request::get("/").header("x-end", "1");
     assert!(timeout(second, ann.send(&house, end)).await.is_err());
     assert!(timeout(second, newcomer(&house)).await.is_err());
-    remote.is_stuck.store(false, Ordering::Relaxed);
+    remote.mend();
     assert_eq!(newcomer(&house).await.1, "admitted:slot");
     assert_eq!(house.active().await, 1);
 }

@@ -24,7 +24,6 @@ use tower_waiting_room::{
     service::ResponseBody,
     time::{Clock, Timestamp},
 };
-use waiting_room_core::Store;
 
 use crate::support::config;
 

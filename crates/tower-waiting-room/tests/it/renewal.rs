@@ -1,15 +1,6 @@
 //! Renewals of passes, which happen concurrently with the requests that cause them.
 
-use std::{
-    convert::Infallible,
-    future::{Future, pending},
-    sync::{
-        Arc,
-        atomic::{AtomicU32, Ordering},
-    },
-    task::Poll,
-    time::Duration,
-};
+use std::{convert::Infallible, future::Future, task::Poll, time::Duration};
 
 use http::{Request, Response, StatusCode};
 use tokio::time::Instant;
@@ -17,10 +8,9 @@ use tower::{Layer, Service, ServiceBuilder, ServiceExt, service_fn};
 use tower_waiting_room::{
     KeyRing, StoreFailure, WaitingRoomLayer,
     config::WaitingRoomConfigBuilder,
-    room::{MemoryStore, RoomRules, RoomSnapshot, SessionRenewal, StoreError, StoreErrorKind},
-    time::{ManualClock, Timestamp},
+    room::{RoomRules, SessionRenewal, StoreErrorKind},
 };
-use waiting_room_core::{Pass, Store, Ticket, Verdict, VisitorId, room::Renewal};
+use waiting_room_doubles::{Mood, StoreDouble, Verb};
 
 use crate::support::{House, Visitor, config, key, on_store};
 
@@ -89,93 +79,20 @@ async fn a_pass_of_a_rotated_key_is_accepted_and_resealed() {
     assert_eq!(ann.get(&only_new).await.reason, "admitted");
 }
 
-/// How a store reacts to a renewal.
-#[derive(Clone, Copy)]
-enum Mood {
-    Fail,
-    Hang,
-    /// Answers after this many milliseconds.
-    Ponder(u64),
-    Work,
-}
-
-/// A memory store that counts its calls, and renews as its mood demands.
-#[derive(Clone)]
-struct Moody {
-    inner: MemoryStore,
-    clock: ManualClock,
-    mood: Mood,
-    calls: Arc<AtomicU32>,
-    renewals: Arc<AtomicU32>,
-}
-
-impl Store for Moody {
-    fn now(&self) -> Timestamp {
-        self.inner.now()
-    }
-    fn remembers_since(&self) -> Timestamp {
-        self.inner.remembers_since()
-    }
-    fn rules(&self) -> Arc<RoomRules> {
-        self.inner.rules()
-    }
-    async fn enter(&self, id: VisitorId) -> Result<Verdict, StoreError> {
-        self.calls.fetch_add(1, Ordering::Relaxed);
-        self.inner.enter(id).await
-    }
-    async fn check_in(&self, ticket: Ticket) -> Result<Verdict, StoreError> {
-        self.calls.fetch_add(1, Ordering::Relaxed);
-        self.inner.check_in(ticket).await
-    }
-    async fn renew(&self, pass: Pass) -> Result<Renewal, StoreError> {
-        self.calls.fetch_add(1, Ordering::Relaxed);
-        self.renewals.fetch_add(1, Ordering::Relaxed);
-        match self.mood {
-            Mood::Fail => Err(StoreError::new(StoreErrorKind::Unavailable)),
-            Mood::Hang => pending().await,
-            Mood::Ponder(millis) => {
-                tokio::time::sleep(Duration::from_millis(millis)).await;
-                self.clock.advance(Duration::from_millis(millis));
-                self.inner.renew(pass).await
-            }
-            Mood::Work => self.inner.renew(pass).await,
-        }
-    }
-    async fn leave(&self, id: VisitorId) -> Result<(), StoreError> {
-        self.inner.leave(id).await
-    }
-    async fn sweep(&self) -> Result<(), StoreError> {
-        self.inner.sweep().await
-    }
-    async fn snapshot(&self) -> Result<RoomSnapshot, StoreError> {
-        self.inner.snapshot().await
-    }
-    async fn configure(
-        &self,
-        change: impl Fn(RoomRules) -> RoomRules + Send,
-    ) -> Result<(), StoreError> {
-        self.inner.configure(change).await
-    }
-}
-
 /// A layer with such a store, the store, and a pass that is due for renewal.
-async fn stale(mood: Mood) -> (WaitingRoomLayer, Moody, String) {
+async fn stale(mood: Mood) -> (WaitingRoomLayer, StoreDouble, String) {
     aged(mood, Duration::from_secs(10)).await
 }
 
 /// The same with a pass of this age. It expires at an age of 90 s.
-async fn aged(mood: Mood, age: Duration) -> (WaitingRoomLayer, Moody, String) {
+async fn aged(mood: Mood, age: Duration) -> (WaitingRoomLayer, StoreDouble, String) {
     let house = House::new(config().total_active_users(9));
     let mut ann = Visitor::default();
     ann.get(&house).await;
     house.clock.advance(age);
     let config = config().total_active_users(9).build().unwrap();
-    let inner =
-        MemoryStore::with_clock(config.room().unwrap().clone(), house.clock.clone()).unwrap();
-    let clock = house.clock.clone();
-    let calls = Arc::default();
-    let renewals = Arc::default();
-    let store = Moody { inner, clock, mood, calls, renewals };
+    let store = StoreDouble::with_clock(config.room().unwrap().clone(), &house.clock);
+    store.set(&[Verb::Renew], mood);
     let layer = on_store(config, store.clone(), StoreFailure::Wait);
     (layer, store, ann.cookie.unwrap())
 }
@@ -186,7 +103,7 @@ fn request(cookie: &str) -> Request<()> {
 
 #[tokio::test]
 async fn fifty_parallel_requests_with_one_stale_pass_make_one_renewal() {
-    let (layer, store, cookie) = stale(Mood::Work).await;
+    let (layer, store, cookie) = stale(Mood::Works).await;
     let app = service_fn(|_| async {
         tokio::task::yield_now().await;
         Ok::<_, Infallible>(Response::new(String::new()))
@@ -200,13 +117,13 @@ async fn fifty_parallel_requests_with_one_stale_pass_make_one_renewal() {
     for call in calls.collect::<Vec<_>>() {
         fresh += u32::from(call.await.unwrap().headers().contains_key("set-cookie"));
     }
-    assert_eq!(store.renewals.load(Ordering::Relaxed), 1);
+    assert_eq!(store.calls(&[Verb::Renew]), 1);
     assert!(fresh >= 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_store_that_hangs_or_fails_costs_a_visitor_a_bounded_time() {
-    for (mood, longest) in [(Mood::Hang, 251), (Mood::Fail, 0)] {
+    for (mood, longest) in [(Mood::Hangs, 251), (Mood::Fails(StoreErrorKind::Unavailable), 0)] {
         let (layer, store, cookie) = stale(mood).await;
         for attempt in 1..=3 {
             let asked = Instant::now();
@@ -214,7 +131,7 @@ async fn a_store_that_hangs_or_fails_costs_a_visitor_a_bounded_time() {
             assert!(asked.elapsed() <= Duration::from_millis(longest));
             assert_eq!(response.status(), 200);
             assert!(!response.headers().contains_key("set-cookie"));
-            assert_eq!(store.renewals.load(Ordering::Relaxed), attempt, "the next one tries again");
+            assert_eq!(store.calls(&[Verb::Renew]), attempt, "the next one tries again");
             // A renewal that hangs is abandoned after a second.
             tokio::time::sleep(Duration::from_millis(1_001)).await;
         }
@@ -224,12 +141,13 @@ async fn a_store_that_hangs_or_fails_costs_a_visitor_a_bounded_time() {
 #[tokio::test(start_paused = true)]
 async fn a_response_waits_for_the_renewal_of_a_due_pass() {
     for age in [10, 40, 89] {
-        let (layer, store, cookie) = aged(Mood::Ponder(60), Duration::from_secs(age)).await;
+        let (layer, store, cookie) =
+            aged(Mood::Late(Duration::from_millis(60)), Duration::from_secs(age)).await;
         let asked = Instant::now();
         let response = layer.layer(service_fn(page)).oneshot(request(&cookie)).await.unwrap();
         assert!(response.headers().contains_key("set-cookie"), "{age} s");
         assert!(asked.elapsed() <= Duration::from_millis(62), "as long as the store takes");
-        assert_eq!(store.renewals.load(Ordering::Relaxed), 1);
+        assert_eq!(store.calls(&[Verb::Renew]), 1);
     }
 }
 
@@ -237,12 +155,13 @@ async fn a_response_waits_for_the_renewal_of_a_due_pass() {
 /// it must not be served by a session that is over: its next request would be sent to the line.
 #[tokio::test(start_paused = true)]
 async fn a_pass_that_expires_during_its_renewal_serves_no_sessionless_page() {
-    let (layer, store, cookie) = aged(Mood::Ponder(20), Duration::from_millis(89_999)).await;
+    let (layer, store, cookie) =
+        aged(Mood::Late(Duration::from_millis(20)), Duration::from_millis(89_999)).await;
     let served = layer.layer(service_fn(page)).oneshot(request(&cookie)).await.unwrap();
-    assert_eq!((served.status(), store.calls.load(Ordering::Relaxed)), (StatusCode::OK, 2));
+    assert_eq!((served.status(), store.calls(&Verb::OF_VISITORS)), (StatusCode::OK, 2));
     let line = served.headers()["set-cookie"].to_str().unwrap();
     let fresh = line.split(';').next().unwrap().split_once('=').unwrap().1.to_owned();
-    store.clock.advance(Duration::from_secs(79));
+    store.advance(Duration::from_secs(79));
     let next = layer.layer(service_fn(page)).oneshot(request(&fresh)).await.unwrap();
     assert_eq!(next.status(), StatusCode::OK, "{line}");
     assert_eq!(layer.handle().room().unwrap().snapshot().await.unwrap().active, 1);
@@ -250,16 +169,17 @@ async fn a_pass_that_expires_during_its_renewal_serves_no_sessionless_page() {
 
 #[tokio::test(start_paused = true)]
 async fn a_pass_that_is_about_to_expire_is_valid_without_the_store() {
-    let (layer, store, cookie) = aged(Mood::Fail, Duration::from_millis(89_999)).await;
+    let (layer, store, cookie) =
+        aged(Mood::Fails(StoreErrorKind::Unavailable), Duration::from_millis(89_999)).await;
     let served = layer.layer(service_fn(page)).oneshot(request(&cookie)).await.unwrap();
     assert_eq!(served.status(), StatusCode::OK);
     assert!(!served.headers().contains_key("set-cookie"));
-    assert_eq!(store.renewals.load(Ordering::Relaxed), 1);
+    assert_eq!(store.calls(&[Verb::Renew]), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_pass_is_renewed_while_the_application_is_not_ready() {
-    let (layer, store, cookie) = stale(Mood::Work).await;
+    let (layer, store, cookie) = stale(Mood::Works).await;
     let app = ServiceBuilder::new().concurrency_limit(1).service(service_fn(page));
     // Another request has the only place.
     let mut busy = app.clone();
@@ -267,20 +187,20 @@ async fn a_pass_is_renewed_while_the_application_is_not_ready() {
     let mut waiting = Box::pin(layer.layer(app).oneshot(request(&cookie)));
     let polled = std::future::poll_fn(|cx| Poll::Ready(waiting.as_mut().poll(cx).is_pending()));
     assert!(polled.await, "the application is not ready");
-    assert_eq!(store.renewals.load(Ordering::Relaxed), 1);
+    assert_eq!(store.calls(&[Verb::Renew]), 1);
     place.call(request(&cookie)).await.unwrap();
     assert!(waiting.await.unwrap().headers().contains_key("set-cookie"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_renewal_that_missed_its_response_serves_the_next_request() {
-    let (layer, store, cookie) = stale(Mood::Ponder(300)).await;
+    let (layer, store, cookie) = stale(Mood::Late(Duration::from_millis(300))).await;
     let at_once = layer.layer(service_fn(page)).oneshot(request(&cookie)).await.unwrap();
     assert!(!at_once.headers().contains_key("set-cookie"));
     tokio::time::sleep(Duration::from_millis(100)).await;
     let next = layer.layer(service_fn(page)).oneshot(request(&cookie)).await.unwrap();
     assert!(next.headers().contains_key("set-cookie"));
-    assert_eq!(store.renewals.load(Ordering::Relaxed), 1);
+    assert_eq!(store.calls(&[Verb::Renew]), 1);
 }
 
 /// A house with one slot, whose visitor was answered when its pass had 10 s left, and a visitor
@@ -347,14 +267,14 @@ async fn page(_: Request<()>) -> Result<Response<String>, Infallible> {
 
 #[tokio::test]
 async fn ten_thousand_requests_with_a_valid_pass_make_no_store_call() {
-    let (layer, store, cookie) = stale(Mood::Work).await;
+    let (layer, store, cookie) = stale(Mood::Works).await;
     let app = service_fn(page);
     let renewed = layer.layer(app).oneshot(request(&cookie)).await.unwrap();
     let fresh = renewed.headers()["set-cookie"].to_str().unwrap();
     let fresh = fresh.split(';').next().unwrap().split_once('=').unwrap().1.to_owned();
-    let before = store.calls.load(Ordering::Relaxed);
+    let before = store.calls(&Verb::OF_VISITORS);
     for _ in 0..10_000 {
         layer.layer(app).oneshot(request(&fresh)).await.unwrap();
     }
-    assert_eq!(store.calls.load(Ordering::Relaxed), before);
+    assert_eq!(store.calls(&Verb::OF_VISITORS), before);
 }

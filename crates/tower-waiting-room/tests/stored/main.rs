@@ -7,7 +7,6 @@ mod address;
 #[path = "../it/defects.rs"]
 mod defects;
 mod failures;
-mod limits;
 #[cfg(feature = "metrics")]
 #[path = "../it/metrics.rs"]
 mod metrics;
@@ -24,10 +23,9 @@ mod support;
 use tower_waiting_room::{
     config::WaitingRoomConfigBuilder, rate::RateStoreFailure, time::ManualClock,
 };
-
-use crate::limits::CoreLimits;
+use waiting_room_doubles::RateStoreDouble;
 
 /// Sets where the limits of these tests are counted: in a store.
 fn with_limits(config: WaitingRoomConfigBuilder, clock: &ManualClock) -> WaitingRoomConfigBuilder {
-    config.rate_store(CoreLimits::new(clock), RateStoreFailure::Refuse)
+    config.rate_store(RateStoreDouble::new(clock), RateStoreFailure::Refuse)
 }

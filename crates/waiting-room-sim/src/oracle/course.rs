@@ -90,7 +90,6 @@ impl Oracle {
                 Call::Left(visitor, sent_at, at) => self.left(visitor, sent_at, at),
                 Call::Numbered(visitor, number, place) => self.numbered(visitor, number, place),
                 Call::Passed(visitor, at) => self.passed(visitor, at),
-                Call::Pushed(visitor, since, at, told) => self.push(visitor, since, at, told),
                 Call::Restarted(at, holds_until) => self.restarted(at, holds_until),
                 Call::Sent(visitor, at) => self.sent(visitor, at),
                 Call::Shown(visitor, position) => self.shown(visitor, position),

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use waiting_room_core::{Timestamp, room::event::Shuffle};
 
 use super::{
-    limits::{Limits, Seen, ShownPosition, Told, VisitorNo},
+    limits::{Limits, Seen, ShownPosition, VisitorNo},
     report::EventReport,
     visitor::Span,
 };
@@ -74,7 +74,6 @@ pub(super) enum Call {
     Left(VisitorNo, Timestamp, Timestamp),
     Numbered(VisitorNo, u32, Option<u32>),
     Passed(VisitorNo, Timestamp),
-    Pushed(VisitorNo, Timestamp, Timestamp, Told),
     Restarted(Timestamp, Timestamp),
     Sent(VisitorNo, Timestamp),
     Shown(VisitorNo, ShownPosition),

@@ -7,7 +7,7 @@ use waiting_room_core::Timestamp;
 use super::{
     event::Call,
     judge::Oracle,
-    limits::{Seen, ShownPosition, Told, VisitorNo},
+    limits::{ShownPosition, Told, VisitorNo},
     order::{Admission, Waiter},
     report::AlarmKind,
     visitor::{Flight, Place, Span, Visitor},
@@ -35,39 +35,6 @@ impl Oracle {
         }
         self.bound.change(-i64::from(flight.counts_slot), -i64::from(flight.counts_new));
         self.take_place(visitor, decided, told, is_early);
-    }
-
-    /// Records an event on the visitor's push stream that tells it to wait. The event was decided
-    /// after `since`, the time at which the server made the event before it, and arrives at `at`. A
-    /// visitor with a stream sends no requests, so the event is no answer, and takes no slot.
-    ///
-    /// The request that opens the stream is recorded like any other request. Events that tell a
-    /// visitor that it is its turn are not recorded.
-    pub fn pushed(&mut self, visitor: VisitorNo, since: Timestamp, at: Timestamp, seen: Seen) {
-        let Seen::Waiting { interval, waiting_since, position, .. } = seen else { return };
-        let told = Told { interval, waiting_since, position, returned_ticket: true };
-        self.push(visitor, since, at, told);
-    }
-
-    pub(super) fn push(&mut self, visitor: VisitorNo, since: Timestamp, at: Timestamp, told: Told) {
-        if self.holds_back(at, Call::Pushed(visitor, since, at, told)) {
-            return;
-        }
-        let at = self.advance(at);
-        let decided = Span { from: since.min(at), to: at };
-        self.keeps_waiting(visitor, decided, told);
-        // A stream reports a position that has not changed only every few seconds.
-        self.stands_until(visitor, at + SILENCE + Self::presence(told.interval));
-    }
-
-    /// Records that the visitor waits on, without a request of its own.
-    pub(super) fn keeps_waiting(&mut self, visitor: VisitorNo, decided: Span, told: Told) {
-        self.judge_place(visitor, decided, told);
-        let Some(known) = self.visitors.get_mut(&visitor) else { return };
-        let kept_for = known.place.map_or(Duration::ZERO, |place| self.limits.kept_for(&place));
-        known.arrived = arrival(known, decided, told, kept_for);
-        self.judge_order(visitor, decided);
-        self.take_place(visitor, decided, told, false);
     }
 
     /// Checks whether the place was taken away, or the shown position has risen.
@@ -221,9 +188,6 @@ impl Oracle {
         }
     }
 }
-
-/// How long a stream may have no news of a position.
-const SILENCE: Duration = Duration::from_secs(20);
 
 /// Returns when the visitor took its present place in the order of arrival.
 fn arrival(known: &Visitor, decided: Span, told: Told, kept_for: Duration) -> Span {

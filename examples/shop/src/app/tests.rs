@@ -79,27 +79,6 @@ fn health_checks_need_no_place() {
 }
 
 #[test]
-fn a_cart_is_filled_by_form_and_by_json_up_to_its_bound() {
-    run(async |clock| {
-        let (shop, _) = shop(1, clock);
-        let mut visitor = TestClient::browser(shop, clock);
-        visitor.get("/").await;
-        let seen = visitor.post("/cart", FORM, "product=chair").await;
-        assert_eq!(seen.status, StatusCode::SEE_OTHER);
-        let seen = visitor.post("/api/cart", JSON, r#"{"product":"lamp"}"#).await;
-        assert_eq!(seen.status, StatusCode::OK);
-        assert!(seen.text().contains("\"total_cents\":33350"), "{}", seen.text());
-        let unknown = visitor.post("/api/cart", JSON, r#"{"product":"<script>"}"#).await;
-        assert_eq!(unknown.status, StatusCode::NOT_FOUND);
-        let mut statuses = Vec::new();
-        for _ in 0..99 {
-            statuses.push(visitor.post("/api/cart", JSON, r#"{"product":"lamp"}"#).await.status);
-        }
-        assert_eq!(statuses.last(), Some(&StatusCode::CONFLICT));
-    });
-}
-
-#[test]
 fn a_page_is_compressed_and_the_answer_of_the_room_is_not() {
     run(async |clock| {
         let (shop, _) = shop(1, clock);

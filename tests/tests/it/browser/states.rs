@@ -1,10 +1,6 @@
 //! Accessibility of the page in every state, on a small phone, in light and in dark mode.
 
-use std::{
-    future::{Future, ready},
-    pin::Pin,
-    time::Duration,
-};
+use std::{future::ready, time::Duration};
 
 use serde_json::json;
 use tests::{Browser, House, config, until};
@@ -14,12 +10,12 @@ use tower_waiting_room::{
     rate::RateStoreFailure,
     request::MissingKey,
     room::{
-        QueueingMethod, StoreError, StoreErrorKind,
+        QueueingMethod,
         event::{Event, Schedule, Seed},
     },
     time::{Clock, SystemClock},
 };
-use waiting_room_core::rate::{Charge, ChargeReply, ChargeRequest, KeyHasher, RateStore};
+use waiting_room_doubles::RateStoreDouble;
 
 use super::accessibility::expect_no_violations;
 
@@ -45,27 +41,6 @@ async fn expect_good(browser: &Browser, headline: &str) {
     assert!(width.as_u64().unwrap() <= 320, "{headline}: {width}");
 }
 
-/// A store of limits that does not answer.
-#[derive(Debug)]
-struct Broken;
-
-impl RateStore for Broken {
-    fn hasher(&self) -> KeyHasher {
-        KeyHasher::new([3, 1, 4, 1])
-    }
-
-    fn charge_all(
-        &self,
-        _: &[ChargeRequest],
-    ) -> Pin<Box<dyn Future<Output = Result<Vec<ChargeReply>, StoreError>> + Send>> {
-        Box::pin(ready(Err(StoreError::new(StoreErrorKind::Unavailable))))
-    }
-
-    fn settle(&self, _: &ChargeRequest, _: &Charge, _: u64) -> Result<Charge, StoreError> {
-        Err(StoreError::new(StoreErrorKind::Unavailable))
-    }
-}
-
 /// A room with slots for all, behind this limit.
 fn limited(limit: RateLimit) -> WaitingRoomConfigBuilder {
     config().total_active_users(9).rate_limit(limit)
@@ -84,7 +59,8 @@ async fn axe_finds_no_violations_in_any_refusal() {
         (limited(by_key.missing_key(MissingKey::Refuse)), "Something is missing from this request"),
         (limited(RateLimit::per_ip(none)), "This service is not set up correctly"),
         (
-            limited(RateLimit::global(none)).rate_store(Broken, RateStoreFailure::Refuse),
+            limited(RateLimit::global(none))
+                .rate_store(RateStoreDouble::unavailable(), RateStoreFailure::Refuse),
             "One moment, please",
         ),
     ] {

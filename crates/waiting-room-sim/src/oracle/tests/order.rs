@@ -50,21 +50,3 @@ fn simultaneous_arrivals_have_no_order() {
     scene.ask(2, 43_000, waits(1_000, 1));
     assert_eq!(scene.report().order_inversions, 0);
 }
-
-#[test]
-fn an_event_of_a_push_stream_is_judged_like_an_answer() {
-    // With a stream, a visitor learns only later that a later visitor is inside.
-    for (since, inversions) in [(29_500, 1), (28_200, 0)] {
-        let mut scene = Scene::new(1, None);
-        scene.ask(1, 0, ADMITTED);
-        for (visitor, arrived) in [(2, 1_000), (3, 2_000)] {
-            scene.ask(visitor, arrived, waits_without_ticket(arrived));
-            scene.ask(visitor, arrived + 20_500, waits(arrived, 1));
-        }
-        scene.leave(1, 28_000, 28_000);
-        scene.ask(3, 28_500, ADMITTED);
-        scene.0.pushed(VisitorNo(2), at(since), at(30_000), waits(1_000, 2));
-        let report = scene.0.finish(at(31_000));
-        assert_eq!((report.order_inversions, report.position_rises), (inversions, 1), "{since}");
-    }
-}
