@@ -100,7 +100,7 @@ async fn without_its_store_each_mode_acts_as_named_within_the_deadline() {
             for turn in 0..12 {
                 let (response, took) = ask_in_time(&node, 1).await;
                 assert!(took < Duration::from_secs(20), "{on_failure:?}: {took:?}");
-                waits.extend((took >= DEADLINE).then_some(took));
+                waits.extend((!is_killed && turn < 4).then_some(took));
                 inside += u32::from(response.status() == 200);
                 if turn == 0 {
                     assert_eq!(reason_of(&response).unwrap().to_string(), reason);
@@ -115,8 +115,7 @@ async fn without_its_store_each_mode_acts_as_named_within_the_deadline() {
             is_shared(&node).await;
         }
     }
-    // Each of the three paused servers was waited for until its breaker had opened. On a busy machine some of
-    // these answers are late, but not all.
+    // The first four calls to each paused server wait for it. On a busy machine some are late, but not all.
     let shortest = waits.iter().min().unwrap();
     assert!(*shortest < 2 * DEADLINE, "{waits:?}");
 }
