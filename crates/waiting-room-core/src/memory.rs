@@ -283,6 +283,7 @@ mod tests {
             assert_eq!(store.rules().total_active_users, users);
             assert_eq!(*store.given_rules(), rules);
         }
+        assert_eq!(store.present(), Some(0));
     }
 
     #[test]

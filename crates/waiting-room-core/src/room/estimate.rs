@@ -317,6 +317,13 @@ mod tests {
     }
 
     #[test]
+    fn the_wait_of_a_lot_is_spread_evenly_over_the_whole_line() {
+        let wait = WaitEstimate::by_lot(3, 0.01).unwrap();
+        assert_eq!([wait.p25, wait.p50, wait.p75].map(|wait| wait.as_secs()), [100, 200, 300]);
+        assert_eq!(WaitEstimate::by_lot(3, 0.0), None);
+    }
+
+    #[test]
     fn an_endless_wait_is_reported_as_a_day() {
         let mut estimate = Estimate::default();
         estimate.record(at(0));
