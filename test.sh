@@ -117,7 +117,10 @@ fi
 
 if step tests "all tests of the product"; then
     # Tests with foreign clients mostly wait for those clients, so there are more threads than cores.
-    RUST_TEST_THREADS="${RUST_TEST_THREADS:-6}" cargo test --workspace --all-features
+    export RUST_TEST_THREADS="${RUST_TEST_THREADS:-6}"
+    # Cases of each property: 256 in --all.
+    $all || export PROPTEST_CASES="${PROPTEST_CASES:-64}"
+    cargo test --workspace --all-features
 fi
 
 # --- The product, in every form that it is published in ---
@@ -179,7 +182,12 @@ if step_of_all msrv "the oldest supported toolchain"; then
     done
 fi
 
-# --- The lab ---
+# --- The proofs that take minutes, and the lab ---
+if step_of_all escrow "the protocol of the ledger in every order of events, in larger worlds"; then
+    cargo test --workspace --all-features --quiet --test escrow -- \
+        --ignored larger_worlds omitted_rule
+fi
+
 if step_of_all lab-lints "clippy over the lab"; then
     cargo clippy "${lab[@]}" --workspace --all-targets --all-features --quiet -- -D warnings
 fi

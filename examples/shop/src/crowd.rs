@@ -53,7 +53,8 @@ fn replay(file: &Path, room: &RoomArgs, seed: Option<u64>) -> Result<Crowd, Box<
 
 /// The visitors of the busiest minute of a replay, which has as many minutes of the trace as fit.
 fn busiest(trace: &Trace) -> f64 {
-    let length = trace.counts().len().clamp(1, 60 / PRESSED.as_secs() as usize);
+    let fit = usize::try_from(60 / PRESSED.as_secs()).expect("PRESSED is at least a second");
+    let length = trace.counts().len().clamp(1, fit);
     trace.counts().windows(length).map(|window| window.iter().sum()).fold(0.0, f64::max)
 }
 
