@@ -1,7 +1,5 @@
 //! A crowd of real clients comes to a scheduled event.
 
-#![expect(clippy::unwrap_used, reason = "a test fails where what it needs is not there")]
-
 use std::{net::SocketAddr, time::Duration};
 
 use axum::{Router, routing::get};
