@@ -44,8 +44,9 @@ fn names(file: &str) -> Vec<String> {
 /// Returns the number of variants of a public enum.
 fn variants(path: &str) -> usize {
     let api = fs::read_to_string(workspace("docs/api.txt")).unwrap();
-    let (_, rest) = api.split_once(&format!("\n{path} (enum)\n")).unwrap();
+    let (_, rest) = api.split_once(&format!("\n{path} (enum)")).unwrap();
     rest.lines()
+        .skip(1)
         .take_while(|line| line.starts_with("    "))
         .filter(|line| line.contains("variant "))
         .count()
