@@ -43,11 +43,12 @@ fn build() -> PathBuf {
     for Listing { program, .. } in &mut listings {
         *program = program.replace("127.0.0.1:3000", "127.0.0.1:0");
     }
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("programs");
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     if env::var_os(EACH_ALONE).is_some() {
-        build_each_alone(&folder, &listings);
+        build_each_alone(&folder.join("packages"), &listings);
         target().join("debug")
     } else {
+        let folder = folder.join("programs");
         link_all(&folder, &listings);
         folder
     }
