@@ -123,7 +123,7 @@ if step tests "all tests of the product"; then
     cargo test --workspace --all-features
 fi
 
-# --- The product, in every form that it is published in ---
+# --- The product, in every form that a user may build ---
 if step_of_all docs "every page of the documentation"; then
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --all-features --quiet
 fi
@@ -164,22 +164,6 @@ fi
 
 if step_of_all semver "the version number allows the changes of the API since the last release"; then
     scripts/semver.sh
-fi
-
-if step_of_all publish "each published crate builds from what would be published"; then
-    # Cargo keeps what it has unpacked and compiled from the registry of an earlier dry run, whose
-    # versions are the same.
-    rm -rf "${CARGO_HOME:-$HOME/.cargo}"/registry/{src,cache}/-*/{tower-waiting-room,waiting-room-}*
-    rm -rf "$target"/debug/.fingerprint/{tower-waiting-room,waiting-room-}*
-    cargo publish --workspace --dry-run --allow-dirty --quiet
-fi
-
-if step_of_all msrv "the oldest supported toolchain"; then
-    msrv=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
-    rustup run "$msrv" cargo --version >/dev/null 2>&1 || rustup toolchain install "$msrv" --profile minimal
-    for package in $(scripts/published.py); do
-        cargo "+$msrv" check --quiet --all-features --target-dir "$target/msrv" -p "$package"
-    done
 fi
 
 # --- The proofs that take minutes, and the lab ---
@@ -249,6 +233,23 @@ fi
 
 if step_of_all crossed "files that a request passes through: no more than docs/architecture.md says"; then
     scripts/files-crossed.py
+fi
+
+# --- What is published: last, since the first of these steps makes cargo forget what it has built ---
+if step_of_all publish "each published crate builds from what would be published"; then
+    # Cargo keeps what it has unpacked and compiled from the registry of an earlier dry run, whose
+    # versions are the same.
+    rm -rf "${CARGO_HOME:-$HOME/.cargo}"/registry/{src,cache}/-*/{tower-waiting-room,waiting-room-}*
+    rm -rf "$target"/debug/.fingerprint/{tower-waiting-room,waiting-room-}*
+    cargo publish --workspace --dry-run --allow-dirty --quiet
+fi
+
+if step_of_all msrv "the oldest supported toolchain"; then
+    msrv=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+    rustup run "$msrv" cargo --version >/dev/null 2>&1 || rustup toolchain install "$msrv" --profile minimal
+    for package in $(scripts/published.py); do
+        cargo "+$msrv" check --quiet --all-features --target-dir "$target/msrv" -p "$package"
+    done
 fi
 
 # --- What the steps took ---
