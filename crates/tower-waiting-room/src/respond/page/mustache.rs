@@ -56,7 +56,7 @@ pub(super) fn check_len(source: &str) -> Result<(), ConfigError> {
     if source.len() <= Page::MAX_TEMPLATE_LEN {
         return Ok(());
     }
-    let given = format_args!("a template of {} bytes", source.len());
+    let given = format!("a template of {} bytes", source.len());
     let expected = format_args!("at most {} bytes", Page::MAX_TEMPLATE_LEN);
     Err(ConfigError::new(ConfigErrorKind::TooLarge, FIELD, given, expected))
 }

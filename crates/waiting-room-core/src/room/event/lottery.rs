@@ -121,7 +121,7 @@ impl FromStr for Seed {
     fn from_str(text: &str) -> Result<Self, ConfigError> {
         // The error must not contain the text, because most of it may be the secret.
         read_hex(text).map(Self).ok_or_else(|| {
-            let given = format_args!("a text of {} bytes", text.len());
+            let given = format!("a text of {} bytes", text.len());
             let expected = "64 hexadecimal digits";
             ConfigError::new(ConfigErrorKind::Malformed, "seed", given, expected)
         })
@@ -214,7 +214,7 @@ impl Lottery {
                 ));
             }
             (None, Some(value)) => {
-                let given = format_args!("{:?}", shortened(value));
+                let given = format!("{:?}", shortened(value));
                 let expected = "absent, because the lottery has no beacon";
                 return Err(ConfigError::new(
                     ConfigErrorKind::Contradicts,

@@ -312,7 +312,7 @@ impl Schedule {
 
     fn position(&self, name: &str) -> Result<usize, ConfigError> {
         self.events.iter().position(|event| event.name == name).ok_or_else(|| {
-            let given = format_args!("{:?}", name.chars().take(80).collect::<String>());
+            let given = format!("{:?}", name.chars().take(80).collect::<String>());
             let expected = "the name of an event of this room";
             ConfigError::new(ConfigErrorKind::Missing, "name", given, expected)
         })
