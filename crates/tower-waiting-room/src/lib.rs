@@ -22,8 +22,9 @@
 //! # Ok::<(), tower_waiting_room::ConfigError>(())
 //! ```
 //!
-//! The repository's `docs/programs.md` contains complete programs, with their dependencies, for
-//! axum, tonic, hyper, Redis and each part of the layer.
+//! The guide, which is also in the module `guide` of this documentation, begins with a quick start. The
+//! repository's `docs/programs.md` contains complete programs, with their dependencies, for axum, tonic,
+//! hyper, Redis and each part of the layer.
 //!
 //! # A visit
 //!
@@ -172,6 +173,15 @@ pub mod config;
 mod for_axum;
 mod future;
 pub mod gate;
+#[cfg(all(doc, not(doctest)))]
+#[doc = include_str!("guide/links.md")]
+#[doc = include_str!("../guide/README.md")]
+///
+/// # Other pages
+///
+/// Links to pages outside of the guide lead here. These pages are in the folder `docs` of the
+/// repository.
+pub mod guide;
 pub mod handle;
 mod layer;
 mod misconfiguration;
