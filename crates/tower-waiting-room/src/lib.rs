@@ -22,9 +22,9 @@
 //! # Ok::<(), tower_waiting_room::ConfigError>(())
 //! ```
 //!
-//! The guide, which is also in the module `guide` of this documentation, begins with a quick start. The
-//! repository's `docs/programs.md` contains complete programs, with their dependencies, for axum, tonic,
-//! hyper, Redis and each part of the layer.
+//! The [guide](crate::guide) begins with a quick start, and goes as far as the day of a sale. The
+//! repository's `docs/programs.md` contains complete programs, with their dependencies, for axum,
+//! tonic, hyper, Redis and each part of the layer.
 //!
 //! # A visit
 //!
