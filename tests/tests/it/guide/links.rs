@@ -79,7 +79,7 @@ fn each_link_of_the_guide_leads_to_a_module_in_the_documentation_of_the_crate() 
 }
 
 fn all_pages() -> Vec<PathBuf> {
-    let folders = [".", "docs", "docs/guide", "docs/design", "docs/figures"];
+    let folders = [".", "docs", "docs/guide", "docs/design"];
     folders.into_iter().flat_map(pages).collect()
 }
 
@@ -111,7 +111,7 @@ fn leads_somewhere(page: &Path, link: &str) -> bool {
 }
 
 /// Returns the names by which the headings of a page can be linked to, as GitHub and mdBook make
-/// them.
+/// them, and those of its other anchors.
 fn anchors(text: &str) -> impl Iterator<Item = String> {
     let text = without_code(text);
     let headings: Vec<_> = text
@@ -123,7 +123,8 @@ fn anchors(text: &str) -> impl Iterator<Item = String> {
             heading.chars().filter(kept).collect::<String>().replace(' ', "-")
         })
         .collect();
-    headings.into_iter()
+    let others = text.split("<a id=\"").skip(1).filter_map(|rest| rest.split_once('"'));
+    headings.into_iter().chain(others.map(|(anchor, _)| anchor.to_owned()).collect::<Vec<_>>())
 }
 
 /// Removes the code blocks of a page, in which nothing is a link or a heading.
