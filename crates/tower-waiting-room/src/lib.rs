@@ -22,10 +22,10 @@
 //! # Ok::<(), tower_waiting_room::ConfigError>(())
 //! ```
 //!
-//! The guide, which is also in the module `guide` of this documentation, leads from the first program to
-//! the day of a sale. The [examples](https://docs.rs/crate/tower-waiting-room/latest/source/examples/)
-//! are small programs for each part of the layer, such as limits by plan, a room behind nginx, or a sale
-//! at a fixed time. The repository's `docs/errors.md` explains each error.
+//! The [guide](crate::guide) leads from the first program to the day of a sale. The
+//! [examples](https://docs.rs/crate/tower-waiting-room/latest/source/examples/) are small programs for
+//! each part of the layer, such as limits by plan, a room behind nginx, or a sale at a fixed time. The
+//! repository's `docs/errors.md` explains each error.
 //!
 //! # A visit
 //!
