@@ -53,7 +53,8 @@ impl WaitingRoomLayer {
     }
 
     /// Wraps the layer for axum, so that its responses have axum's own body. Without the wrapper,
-    /// axum allocates a box for the body of each response.
+    /// axum allocates a box for the body of each response, and tower's `option_layer` does not
+    /// compile, with the error "expected `Body`, found `ResponseBody<Body>`".
     #[cfg(feature = "axum")]
     #[must_use]
     pub fn for_axum(self) -> crate::for_axum::ForAxum<Self> {

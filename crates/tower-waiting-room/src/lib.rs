@@ -22,8 +22,10 @@
 //! # Ok::<(), tower_waiting_room::ConfigError>(())
 //! ```
 //!
-//! The repository's `docs/programs.md` contains complete programs, with their dependencies, for
-//! axum, tonic, hyper, Redis and each part of the layer.
+//! The repository's `docs/guide` leads from the first program to the day of a sale. The
+//! [examples](https://docs.rs/crate/tower-waiting-room/latest/source/examples/) are small programs for
+//! each part of the layer, such as limits by plan, a room behind nginx, or a sale at a fixed time.
+//! `docs/errors.md` explains each error.
 //!
 //! # A visit
 //!
@@ -41,83 +43,49 @@
 //!     │◄─ 200, fresh pass ────────┤ renew, beside it, when due ────►│                  │
 //! ```
 //!
-//! # Rate limits
+//! # Rate limits and gates
 //!
 //! [`RateLimit`]s protect the service, either in front of a room or without one. A request is
 //! charged against either all of the limits that apply to it or none of them, and response headers
-//! report the remaining quota. A layer without a room is a plain rate limiter.
+//! report the remaining quota. With a [`Concurrency`] limit, a *gate*, at most N requests run at once,
+//! up to M more wait in order, and every further request is refused with an individual retry delay. A
+//! request holds its permit until its whole response has been sent.
 //!
 //! ```
 //! use tower_waiting_room::{
-//!     ClientIp, Key, Quota, RateLimit, TrustedProxies, WaitingRoomConfig, WaitingRoomLayer,
+//!     Concurrency, Key, Quota, RateLimit, WaitingRoomConfig, WaitingRoomLayer,
 //! };
 //!
-//! let proxies = TrustedProxies::networks(["10.0.0.0/8"])?;
 //! let config = WaitingRoomConfig::builder("api")
-//!     .client_ip(ClientIp::x_forwarded_for(proxies))
 //!     .rate_limit(RateLimit::per_ip(Quota::per_minute(120).burst(20)))
 //!     .rate_limit(RateLimit::new("key", Quota::per_day(10_000), Key::header("x-api-key")))
+//!     .concurrency(Concurrency::limit(64).queue(256))
 //!     .build()?;
 //! let layer = WaitingRoomLayer::new(config);
 //! # let _ = layer;
 //! # Ok::<(), tower_waiting_room::ConfigError>(())
 //! ```
 //!
-//! A per-address limit needs the address of the connection. With axum, serve the application with
-//! `into_make_service_with_connect_info::<SocketAddr>()`. With tonic, enable the `tonic` feature.
-//! With any other server, insert a [`PeerAddr`](request::PeerAddr) into the extensions of each
-//! request. A request whose client address is needed but unknown is answered with status 500 and
-//! the reason `refused:address_unknown`, so clients are never counted together by accident. A
-//! [`tracing`] event at level `ERROR` with the code `peer_unknown` describes the fix. Without a
-//! `tracing` subscriber, the explanation is written to standard error as a single line.
+//! The layer owns the state of limits and gates, so a layer that is mounted on several routes
+//! enforces common limits. Several nodes share theirs through a store, such as those of the
+//! `waiting-room-redis` crate.
 //!
-//! Several nodes can share their limits through a store, such as `RedisLimits` from the
-//! `waiting-room-redis` crate. See [`rate_store`](config::WaitingRoomConfigBuilder::rate_store).
+//! # What the layer needs
 //!
-//! A [leaky queue](rate::Algorithm::LeakyQueue) delays requests with tokio's timer, so a layer with
-//! a leaky queue requires a tokio runtime with time enabled. Without a runtime, leaky queues and
-//! gates refuse every request that would have to wait.
-//!
-//! # The gate
-//!
-//! A [`Concurrency`] limit protects the service, either behind a room or without one. At most N
-//! requests run at once, up to M more wait in order, and every further request is refused with an
-//! individual retry delay. The layer owns the state of the limit, so a layer that is mounted on
-//! several routes enforces one common limit. A request holds its permit until the whole response
-//! has been sent, not only its head.
-//!
-//! ```
-//! use std::time::Duration;
-//! use tower_waiting_room::{
-//!     Concurrency, Key, WaitingRoomConfig, WaitingRoomLayer, gate::Tenants,
-//! };
-//!
-//! let config = WaitingRoomConfig::builder("api")
-//!     .concurrency(
-//!         Concurrency::limit(64)
-//!             .queue(256)
-//!             .max_wait(Duration::from_secs(1))
-//!             .fair_by(Key::header("x-api-key"), Tenants::Shuffled),
-//!     )
-//!     .build()?;
-//! let layer = WaitingRoomLayer::new(config);
-//! # let _ = layer;
-//! # Ok::<(), tower_waiting_room::ConfigError>(())
-//! ```
-//!
-//! Keep `max_wait` below the time after which clients give up, because serving a request whose
-//! client has disconnected is wasted work. The queue of a gate uses controlled delay (RFC 8289)
-//! unless another [discipline](gate::Discipline) is configured. Like a leaky queue, a gate uses
-//! tokio's timer.
-//!
-//! # Order of layers
-//!
-//! From the outside in, the order is CORS, tracing, the waiting room, and then compression and
-//! timeouts. CORS is outermost so that scripts can read refusals: pass
-//! [`EXPOSED_HEADERS`](respond::EXPOSED_HEADERS) to `CorsLayer::expose_headers`. A CORS preflight
-//! that reaches this layer skips the room. By default, rate limits and gates apply to a preflight
-//! as they do to any other request. To treat preflights differently, set
-//! [`Preflight`](config::Preflight).
+//! - Limits by address and the places of a network need the address of the connection. With axum,
+//!   serve the application with `into_make_service_with_connect_info::<SocketAddr>()`. With tonic,
+//!   enable the `tonic` feature. With any other server, insert a [`PeerAddr`](request::PeerAddr) into
+//!   the extensions of each request. If the address is missing, limits by address answer with status 500,
+//!   and a [`tracing`] event at level `ERROR`, or a line on standard error, describes the fix. Behind
+//!   a proxy, also set [`client_ip`](config::WaitingRoomConfigBuilder::client_ip).
+//! - A gate and a [leaky queue](rate::Algorithm::LeakyQueue) delay requests with tokio's timer.
+//!   Without a tokio runtime with time enabled, they refuse every request that would have to wait.
+//! - From the outside in, the order of layers is CORS, tracing, the waiting room, and then compression
+//!   and timeouts. CORS is outermost so that scripts can read refusals: pass
+//!   [`EXPOSED_HEADERS`](respond::EXPOSED_HEADERS) to `CorsLayer::expose_headers`.
+//!   [`Preflight`](config::Preflight) says what happens to a CORS preflight that reaches this layer.
+//! - Where axum's own body is needed, as by tower's `option_layer`, the layer needs
+//!   [`for_axum`](WaitingRoomLayer::for_axum).
 //!
 //! # What it does not do
 //!
@@ -148,7 +116,7 @@
 //!
 //! | feature | what it adds |
 //! |---|---|
-//! | `axum` (default) | reads the client's address from axum's `ConnectInfo`, and gives responses [axum's own body](WaitingRoomLayer::for_axum), which saves an allocation for each response; a handler can take a [`Visit`](room::Visit) as an argument; also reads request bodies, to detect that the client of a request at a gate has disconnected, to bound each read while the request runs, and to drain the body for a while after a refusal |
+//! | `axum` (default) | reads the client's address from axum's `ConnectInfo`, and gives responses [axum's own body](WaitingRoomLayer::for_axum); a handler can take a [`Visit`](room::Visit) as an argument; also reads request bodies, to detect that the client of a request at a gate has disconnected, to bound each read while the request runs, and to drain the body for a while after a refusal |
 //! | `files` (default) | rate limits from a YAML or TOML file, which is reloaded whenever it changes; together with `room`, also deserializes a [`WaitingRoomConfig`] from a file in any format that serde reads |
 //! | `room` (default) | the waiting room with its options, its [handle](handle::RoomHandle), tokens and cookies, and templates, accent colours and further languages of the [page](respond::Page); without this feature, the layer provides only rate limits and gates, whose refusals have the default page |
 //! | `metrics` | counters, histograms and gauges of the `metrics` crate, listed in `docs/metrics.md` |

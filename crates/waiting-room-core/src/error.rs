@@ -103,7 +103,6 @@ pub enum ConfigErrorKind {
 /// A store error never reaches the client as an error. If its kind is
 /// [`Busy`](StoreErrorKind::Busy), the layer asks the client to come back later. For any other
 /// kind, the layer applies the configured failure policy.
-#[derive(Debug)]
 pub struct StoreError {
     kind: StoreErrorKind,
     source: Option<Box<dyn Error + Send + Sync>>,
@@ -139,6 +138,20 @@ impl fmt::Display for StoreError {
             StoreErrorKind::Unavailable => "the store is unavailable",
             StoreErrorKind::Unsupported => "the store does not support scheduled events",
         })
+    }
+}
+
+/// Formats the message with its causes, followed by the kind of error, because a program whose `main`
+/// returns the error prints this form.
+impl fmt::Debug for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")?;
+        let mut cause = self.source();
+        while let Some(error) = cause {
+            write!(f, ": {error}")?;
+            cause = error.source();
+        }
+        write!(f, " ({:?})", self.kind)
     }
 }
 
@@ -181,8 +194,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_debug_output_of_a_config_error_is_its_message_and_kind() {
+    fn the_debug_output_of_an_error_is_its_message_with_its_causes_and_its_kind() {
         let error = ConfigError::new(ConfigErrorKind::TooSmall, "max_keys", 0, "at least 1");
         assert_eq!(format!("{error:?}"), "max_keys is 0, expected at least 1 (TooSmall)");
+        let expected = "the store rejected the rules: max_keys is 0, expected at least 1 (Rules)";
+        assert_eq!(format!("{:?}", StoreError::from(error)), expected);
     }
 }

@@ -6,7 +6,7 @@
 //!     cargo run -p waiting-room-ledger --all-features --example site
 //! ```
 
-use std::{env, error::Error, fs};
+use std::{env, error::Error, fs, net::SocketAddr};
 
 use axum::{Router, routing::get};
 use redis::Client;
@@ -49,5 +49,6 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let room = WaitingRoomLayer::new(config);
     let app = Router::new().route("/", get(move || async move { format!("site {site}\n") }));
     let listener = TcpListener::bind(setting("LISTEN")?).await?;
-    Ok(axum::serve(listener, app.layer(room)).await?)
+    let app = app.layer(room).into_make_service_with_connect_info::<SocketAddr>();
+    Ok(axum::serve(listener, app).await?)
 }

@@ -94,7 +94,7 @@ pub(crate) struct Figures {
     /// Measure only what the bars need.
     #[arg(long)]
     quick: bool,
-    /// Also write `sites.md`, `sites-*.csv` and `sites-*.svg` into this directory.
+    /// Also write `sites-*.csv` and `sites-*.svg` into this directory.
     #[arg(long)]
     pub out: Option<PathBuf>,
 }

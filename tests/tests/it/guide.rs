@@ -18,6 +18,7 @@ use tests::{Block, Reader, Session, pages, replay, workspace};
 use crate::programs::{GuidePrograms, program};
 
 mod blocks;
+mod errors;
 mod fragments;
 mod links;
 mod troubleshooting;

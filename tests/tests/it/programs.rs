@@ -1,9 +1,12 @@
-//! The programs of the README, of `docs/programs.md`, of `docs/dashboard.md` and of the guide. They
-//! compile, they serve, and each does what the page claims.
+//! The programs of the README, of `docs/programs.md`, of `docs/dashboard.md` and of the guide, and the
+//! examples. They compile, they serve, and each does what the page claims.
 //!
 //! ```text
-//!  docs/programs.md ─ Listing ─ main.rs ─ compiled ─ Running ◄─ TCP ─ a test
+//!  docs/programs.md ─ Listing ─┬─ main.rs ── rustc ─┬─ Running ◄─ TCP ─ a test
+//!                              └─ example ── cargo ─┘
 //! ```
+
+use std::fs;
 
 mod built;
 mod dashboard;
@@ -23,6 +26,17 @@ pub(crate) use self::{
     linked::{compile, target},
     listing::{Listing, workspace},
 };
+
+#[test]
+fn every_example_of_the_layer_is_short_and_is_a_program_of_the_docs() {
+    let listed: Vec<_> = Listing::all().into_iter().map(|listing| listing.name).collect();
+    for example in fs::read_dir(workspace().join("crates/tower-waiting-room/examples")).unwrap() {
+        let path = example.unwrap().path();
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        assert!(listed.iter().any(|listed| listed == name), "docs/programs.md lacks {name}");
+        assert!(fs::read_to_string(&path).unwrap().lines().count() <= 45, "{name} is long");
+    }
+}
 
 #[test]
 fn every_program_of_the_docs_is_run_by_a_test() {

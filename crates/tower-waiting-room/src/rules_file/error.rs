@@ -21,7 +21,7 @@ use waiting_room_core::ConfigError;
 /// ```text
 /// limits.yaml:7:13: descriptors[0].rate_limit.unit is "fortnight", expected second, minute, …
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct RulesFileError {
     /// The path of the file, as it was configured. It is empty for the limits of a configuration
     /// file, whose path only the application knows.
@@ -127,6 +127,13 @@ impl fmt::Display for RulesFileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.given())?;
         self.expected().map_or(Ok(()), |expected| write!(f, ", expected {expected}"))
+    }
+}
+
+/// Formats the message, because a program whose `main` returns the error prints this form.
+impl fmt::Debug for RulesFileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

@@ -85,15 +85,44 @@ impl From<Timestamp> for SystemTime {
 /// Writes the time in UTC in the format of RFC 3339, with decimal places only if they are needed.
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [year, month, day] = date(self.as_secs() / 86_400);
-        let second = self.as_secs() % 86_400;
-        let [hour, minute, second] = [second / 3_600, second / 60 % 60, second % 60];
-        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}")?;
+        let iso = self.to_iso();
+        let (to_seconds, _) = iso.split_at(Self::ISO_LEN - ".000Z".len());
+        f.write_str(std::str::from_utf8(to_seconds).map_err(|_| fmt::Error)?)?;
         let nanos = self.as_nanos() % 1_000_000_000;
         if nanos != 0 {
             f.write_str(format!(".{nanos:09}").trim_end_matches('0'))?;
         }
         f.write_str("Z")
+    }
+}
+
+impl Timestamp {
+    /// The length of the result of [`to_iso`](Self::to_iso).
+    #[doc(hidden)]
+    pub const ISO_LEN: usize = "2026-11-21T08:00:00.000Z".len();
+
+    /// Writes the time in UTC with milliseconds, for the answers of the layer. The year has four
+    /// digits, because that of [`MAX`](Self::MAX) is 2554.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn to_iso(self) -> [u8; Self::ISO_LEN] {
+        // The days and the milliseconds of a day fit in 32 bits, in which divisions cost less.
+        let days = low_bits(self.as_millis() / 86_400_000);
+        let millis = low_bits(self.as_millis() % 86_400_000);
+        let [year, month, day] = date(days);
+        let mut text = *b"0000-00-00T00:00:00.000Z";
+        write_two(&mut text, 0, year / 100);
+        write_two(&mut text, 2, year % 100);
+        write_two(&mut text, 5, month);
+        write_two(&mut text, 8, day);
+        let seconds = millis / 1_000;
+        let millis = millis % 1_000;
+        write_two(&mut text, 11, seconds / 3_600);
+        write_two(&mut text, 14, seconds / 60 % 60);
+        write_two(&mut text, 17, seconds % 60);
+        write_two(&mut text, 20, millis / 10);
+        text[22] = digit(millis % 10);
+        text
     }
 }
 
@@ -175,7 +204,7 @@ const fn days(year: i64, month: i64, day: i64) -> i64 {
 /// Returns the year, the month and the day of the month, for a number of days since 1970-01-01.
 ///
 /// This is the algorithm `civil_from_days`, the inverse of [`days`].
-const fn date(days: u64) -> [u64; 3] {
+const fn date(days: u32) -> [u32; 3] {
     // 146 097 days are 400 years.
     let days = days + 719_468;
     let era = days / 146_097;
@@ -189,6 +218,23 @@ const fn date(days: u64) -> [u64; 3] {
     } else {
         [400 * era + year + 1, month - 9, day]
     }
+}
+
+/// Returns a number that fits in 32 bits.
+const fn low_bits(number: u64) -> u32 {
+    let [a, b, c, d, ..] = number.to_le_bytes();
+    u32::from_le_bytes([a, b, c, d])
+}
+
+/// Writes a number below 100 as two digits.
+fn write_two(text: &mut [u8], at: usize, number: u32) {
+    text[at] = digit(number / 10);
+    text[at + 1] = digit(number % 10);
+}
+
+/// Returns a number below 10 as a digit.
+const fn digit(number: u32) -> u8 {
+    b'0' + number.to_le_bytes()[0]
 }
 
 #[cfg(test)]
@@ -213,6 +259,7 @@ mod tests {
             let at = Timestamp::from_nanos(nanos);
             let library = jiff::Timestamp::from_nanosecond(nanos.into()).unwrap();
             assert_eq!(at.to_string(), library.to_string());
+            assert_eq!(at.to_iso(), format!("{library:.3}").as_bytes());
             assert_eq!(at.to_string().parse(), Ok(at));
         }
     }
@@ -282,6 +329,7 @@ mod tests {
             let at = Timestamp::from_nanos(nanos);
             let library = jiff::Timestamp::from_nanosecond(nanos.into()).unwrap();
             prop_assert_eq!(at.to_string(), library.to_string());
+            prop_assert_eq!(at.to_iso().to_vec(), format!("{library:.3}").into_bytes());
             prop_assert_eq!(at.to_string().parse(), Ok(at));
             prop_assert_eq!(Timestamp::try_from(SystemTime::from(at)), Ok(at));
         }

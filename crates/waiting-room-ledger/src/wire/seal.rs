@@ -38,7 +38,6 @@ struct OneKey {
 }
 
 /// The reason for which a text holds no keys. It never contains the text.
-#[derive(Debug)]
 #[non_exhaustive]
 pub enum KeyError {
     /// There is no key, or there are too many for one site.
@@ -205,6 +204,13 @@ impl fmt::Display for KeyError {
                 write!(f, "line {line} has the key of an earlier line, expected another one")
             }
         }
+    }
+}
+
+/// Formats the message, because a program whose `main` returns the error prints this form.
+impl fmt::Debug for KeyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

@@ -36,7 +36,7 @@ fn every_page_of_the_docs_is_in_the_summary() {
 }
 
 fn all_pages() -> Vec<PathBuf> {
-    let folders = [".", "docs", "docs/guide", "docs/design", "docs/figures"];
+    let folders = [".", "docs", "docs/guide", "docs/design"];
     folders.into_iter().flat_map(pages).collect()
 }
 
@@ -59,7 +59,7 @@ fn leads_somewhere(page: &Path, link: &str) -> bool {
 }
 
 /// Returns the names by which the headings of a page can be linked to, as GitHub and mdBook make
-/// them.
+/// them, and those of its other anchors.
 fn anchors(text: &str) -> impl Iterator<Item = String> {
     let text = without_code(text);
     let headings: Vec<_> = text
@@ -71,7 +71,8 @@ fn anchors(text: &str) -> impl Iterator<Item = String> {
             heading.chars().filter(kept).collect::<String>().replace(' ', "-")
         })
         .collect();
-    headings.into_iter()
+    let others = text.split("<a id=\"").skip(1).filter_map(|rest| rest.split_once('"'));
+    headings.into_iter().chain(others.map(|(anchor, _)| anchor.to_owned()).collect::<Vec<_>>())
 }
 
 /// Removes the code blocks of a page, in which nothing is a link or a heading.

@@ -1,6 +1,6 @@
 //! Compiles the programs. With [`EACH_ALONE`] in the environment, each is compiled as a reader does: in a
 //! package of its own, with exactly the dependencies that the page lists. Otherwise they share the
-//! libraries of the other tests, which have all features.
+//! libraries of the other tests, which have all features, and the examples are those of cargo.
 
 use std::{
     collections::BTreeMap,
@@ -26,6 +26,10 @@ pub(crate) const EACH_ALONE: &str = "EACH_ALONE";
 /// Returns the path of the compiled program with this name. The first call compiles all programs.
 pub(crate) fn program(name: &str) -> PathBuf {
     static FOLDER: LazyLock<PathBuf> = LazyLock::new(build);
+    let is_named = |listing: Listing| listing.name == name && listing.is_example();
+    if env::var_os(EACH_ALONE).is_none() && Listing::all().into_iter().any(is_named) {
+        return linked::examples().join(name);
+    }
     FOLDER.join(package(name))
 }
 
@@ -49,6 +53,7 @@ fn build() -> PathBuf {
         target().join("debug")
     } else {
         let folder = folder.join("programs");
+        listings.retain(|listing| !listing.is_example());
         link_all(&folder, &listings);
         folder
     }

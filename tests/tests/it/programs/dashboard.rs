@@ -54,7 +54,7 @@ async fn an_open_page_does_not_delay_a_graceful_shutdown() {
 #[tokio::test]
 async fn a_dashboard_with_one_page_open_stays_within_its_cpu_and_memory() {
     let shop = start().await;
-    let without = Running::start("a-waiting-room").await;
+    let without = Running::start("room").await;
     for running in [&shop, &without] {
         running.visitor().get("/").await;
     }

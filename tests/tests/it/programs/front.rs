@@ -11,7 +11,7 @@ use super::running::Running;
 
 #[tokio::test]
 async fn the_tonic_program_of_the_docs_answers_three_calls_and_refuses_the_fourth() {
-    let api = Running::start("tonic").await;
+    let api = Running::start("grpc").await;
     let channel = Channel::from_shared(api.address().to_owned()).unwrap().connect().await.unwrap();
     let mut client = HealthClient::new(channel);
     for _ in 0..3 {

@@ -75,7 +75,8 @@ impl Excerpts {
 
     /// The excerpts may use tower, and what the program with Redis depends on.
     fn listing(self) -> Listing {
-        let redis = Listing::all().into_iter().find(|listing| listing.name == "redis").unwrap();
+        let redis =
+            Listing::all().into_iter().find(|listing| listing.name == "shared_room").unwrap();
         let main = "#[tokio::main]\nasync fn main() -> Result<(), Box<dyn std::error::Error>> {\n";
         let Self { functions, calls } = self;
         Listing {

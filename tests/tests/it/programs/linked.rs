@@ -25,8 +25,10 @@ impl Library {
     fn all() -> &'static [Self] {
         static ALL: LazyLock<Vec<Library>> = LazyLock::new(|| {
             let mut cargo = Command::new(env!("CARGO"));
-            cargo.args(["build", "--workspace", "--all-features", "--tests", "--offline"]);
-            cargo.args(["--quiet", "--message-format", "json", "--target-dir"]).arg(target());
+            cargo.args(["build", "--workspace", "--all-features", "--tests", "--examples"]);
+            cargo
+                .args(["--offline", "--quiet", "--message-format", "json", "--target-dir"])
+                .arg(target());
             // What cargo has set for this test would make some libraries compile anew.
             for (name, _) in env::vars_os() {
                 let name_of = name.to_string_lossy();
@@ -90,6 +92,12 @@ pub(crate) fn compile(listing: &Listing, output: &Path, arguments: &[&str]) -> S
     let said = String::from_utf8(stderr).unwrap();
     assert!(status.success(), "{}: {said}", listing.name);
     said
+}
+
+/// The directory with the examples of all crates, which cargo compiles together with the libraries.
+pub(crate) fn examples() -> PathBuf {
+    Library::all();
+    target().join("debug/examples")
 }
 
 /// The directory into which this workspace is compiled.

@@ -11,7 +11,7 @@ const SERVES: &str = "app.into_make_service_with_connect_info::<SocketAddr>()";
 pub(crate) fn listings() -> [Listing; 2] {
     let readme = Listing::of_the_readme();
     let without = readme.replaced(WITHOUT, SERVES, "app");
-    let without = without.replaced(WITHOUT, "net::SocketAddr, ", "");
+    let without = without.replaced(WITHOUT, ", net::SocketAddr", "");
     [readme, without]
 }
 

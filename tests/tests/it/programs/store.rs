@@ -9,8 +9,8 @@ use super::running::Running;
 async fn two_nodes_of_the_docs_share_a_room_and_its_limits_by_redis_or_valkey() {
     for engine in Engine::ALL {
         let server = EngineServer::start(engine, Persistence::Never).unwrap();
-        let here = node("redis", &server).await;
-        let there = node("redis", &server).await;
+        let here = node("shared_room", &server).await;
+        let there = node("shared_room", &server).await;
 
         // There are two slots; one is taken at each node.
         let guest = here.visitor();
@@ -41,7 +41,7 @@ async fn two_nodes_of_the_docs_share_a_room_and_its_limits_by_redis_or_valkey() 
 async fn two_nodes_of_the_docs_share_a_gate_by_redis_or_valkey() {
     for engine in Engine::ALL {
         let server = EngineServer::start(engine, Persistence::Never).unwrap();
-        let program = "a-gate-for-all-nodes";
+        let program = "shared_gate";
         let nodes = [node(program, &server).await, node(program, &server).await];
         for node in &nodes {
             // The request waits until its node has a share.
@@ -54,13 +54,11 @@ async fn two_nodes_of_the_docs_share_a_gate_by_redis_or_valkey() {
     }
 }
 
-/// A node on a free port, with the same key as the others.
+/// A node with the same key as the others.
 async fn node(program: &str, server: &EngineServer) -> Running {
     Running::start_with(program, |command| {
-        command
-            .arg("127.0.0.1:0")
-            .env("REDIS_URL", server.url())
-            .env("WAITING_ROOM_KEY", "ERERERERERERERERERERERERERERERERERERERERERE=")
+        let key = "ERERERERERERERERERERERERERERERERERERERERERE=";
+        command.env("REDIS_URL", server.url()).env("WAITING_ROOM_KEY", key)
     })
     .await
 }

@@ -16,13 +16,13 @@ use super::{
 };
 use crate::request::Language;
 
-/// Adds the language with this tag and these sentences. If a built-in language has the same tag, the
-/// sentences that the file lacks are those of the built-in language.
+/// Adds the language with this tag and these sentences. The sentences that the file lacks are those of
+/// the built-in language with the same tag or, if there is none, those of English.
 ///
 /// # Errors
 ///
-/// Returns an error if the tag is not a tag of BCP 47, if the file is too long, if it has a flaw, if
-/// a new language lacks a sentence, or if there are too many languages.
+/// Returns an error if the tag is not a tag of BCP 47, if the file is too long, if it has a flaw, or if
+/// there are too many languages.
 pub(in super::super) fn add(tag: &str, file: &str) -> Result<Language, ConfigError> {
     let parsed: Option<LanguageIdentifier> = tag.parse().ok().filter(|_| tag.len() <= MAX_TAG_LEN);
     let parsed = parsed.filter(|identifier: &LanguageIdentifier| !identifier.language.is_empty());
@@ -62,7 +62,7 @@ pub(in super::super) fn add(tag: &str, file: &str) -> Result<Language, ConfigErr
     Ok(language)
 }
 
-/// Parses the sentences of a language, on top of those of the built-in language with the same tag.
+/// Parses the sentences of a language, on top of those of a built-in language.
 fn sentences(tag: &str, file: &'static str) -> Result<Vec<Option<Sentence>>, ConfigError> {
     let mut sentences: Vec<_> = NAMES.iter().map(|_| None).collect();
     if let Err(flaw) = parse(file, &mut sentences) {
@@ -76,17 +76,8 @@ fn sentences(tag: &str, file: &'static str) -> Result<Vec<Option<Sentence>>, Con
             return Err(malformed(given, "sentences with the arguments of those in `en.ftl`"));
         }
     }
-    let Some(base) = Language::ALL.into_iter().find(|language| language.tag() == tag) else {
-        let missing = NAMES.iter().zip(&sentences).filter(|(_, sentence)| sentence.is_none());
-        let missing: Vec<_> = missing.map(|(name, _)| format!("`{name}`")).collect();
-        if missing.is_empty() {
-            return Ok(sentences);
-        }
-        let kind = ConfigErrorKind::Missing;
-        let expected = "every sentence of `en.ftl`";
-        let given = format!("a file for `{tag}` without {}", missing.join(", "));
-        return Err(ConfigError::new(kind, FIELD, given, expected));
-    };
+    let built_in = Language::ALL.into_iter().find(|language| language.tag() == tag);
+    let base = built_in.unwrap_or(Language::ENGLISH);
     let mut complete: Vec<_> = NAMES.iter().map(|_| None).collect();
     let parsed = parse(texts::file(base), &mut complete);
     debug_assert!(parsed.is_ok(), "{tag}: {parsed:?}");

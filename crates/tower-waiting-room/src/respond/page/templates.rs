@@ -57,18 +57,19 @@ impl Page {
     /// Adds a language, or replaces sentences of a language, for every answer of the layer.
     ///
     /// `tag` is a tag of BCP 47, such as `mi` or `zh-Hant-HK`, and `file` contains sentences in the
-    /// [Fluent](https://projectfluent.org) format, in the form of the built-in files in
-    /// `src/respond/i18n`. A file for a built-in language may contain only the sentences to be
-    /// replaced. Of Fluent, a file can use arguments such as `{ $shown }` and a choice by `$count`
-    /// between the plural forms of CLDR. A sentence needs the arguments that it has in English, and
-    /// cannot contain another sentence. Sentences are escaped for HTML.
+    /// [Fluent](https://projectfluent.org) format, under their names in the [English file][en]. A
+    /// sentence that the file lacks is that of the built-in language with this tag or, if there is
+    /// none, the English one. Of Fluent, a file can use arguments such as `{ $shown }` and a choice
+    /// by `$count` between the plural forms of CLDR. A sentence needs the arguments that it has in
+    /// English, and cannot contain another sentence. Sentences are escaped for HTML.
     ///
     /// The sentences stay in memory until the process ends.
     ///
     /// The tag must be well-formed. The file can be up to [`MAX_TEXTS_LEN`](Self::MAX_TEXTS_LEN)
-    /// long, must not have a flaw, and needs every sentence if its language is new. A process has at
-    /// most [`Language::MAX`](crate::request::Language::MAX) languages. The error names the line of
-    /// a flaw, and the sentences that are unknown or missing.
+    /// long, and must not have a flaw. A process has at most
+    /// [`Language::MAX`](crate::request::Language::MAX) languages. The error names the line of a flaw.
+    ///
+    /// [en]: https://docs.rs/crate/tower-waiting-room/latest/source/src/respond/i18n/en.ftl
     ///
     /// ```
     /// use tower_waiting_room::{ConfigError, WaitingRoomConfig, respond::Page};

@@ -6,6 +6,8 @@ use crate::rules_file::fields::any_of;
 #[track_caller]
 fn refused(name: &str, text: &str) -> String {
     let error = parse(name, text).expect_err(text);
+    // The form that a `main` function prints.
+    assert_eq!(format!("{error:?}"), error.to_string());
     error.to_string()
 }
 

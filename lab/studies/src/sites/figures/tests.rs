@@ -3,7 +3,6 @@
 
 use super::{
     delays,
-    output::markdown,
     pictures::pictures,
     study::{Study, of_escrow},
     tables, timelines,
@@ -46,10 +45,8 @@ fn v33_divided_evenly_queueing_begins_a_fifth_to_a_third_below_the_limit() {
 }
 
 #[test]
-fn the_page_has_the_tables_and_the_bars_and_the_pictures_have_the_rest() {
+fn a_table_that_was_measured_and_has_a_picture_is_drawn() {
     let study = Study { seeds: vec![7], sheets: vec![tables::curve(), escrow(0.0)] };
-    let page = markdown(&study.seeds, &study.sheets, &[]).unwrap();
-    assert!(page.contains("with the seeds 7") && page.contains("| Escrow |"), "{page}");
     let drawn: Vec<_> = pictures(&study).into_iter().map(|(name, _)| name).collect();
     assert_eq!(drawn, ["curve"]);
 }

@@ -31,10 +31,10 @@ fn a_built_in_language_keeps_the_sentences_that_are_not_replaced() {
 }
 
 #[test]
-fn a_missing_sentence_is_named() {
-    let file = ENGLISH.replace("title-turn = It is your turn\n", "").replace("online = The", "#");
-    let error = error("gsw", &file);
-    assert!(error.contains("a file for `gsw` without `title-turn`, `online`"), "{error}");
+fn a_sentence_that_a_new_language_lacks_is_in_english() {
+    let esperanto = add("eo", "headline-waiting = Vi atendas\n").unwrap();
+    assert_eq!(esperanto.phrase(Phrase::HeadlineWaiting), "Vi atendas");
+    assert_eq!(esperanto.phrase(Phrase::Online), Language::ENGLISH.phrase(Phrase::Online));
 }
 
 #[test]
