@@ -64,7 +64,7 @@ def new(path, text):
 # Places in the line that are kept for visitors who have had a place before.
 RULE = Thing(
     "add a rule of the room",
-    8,
+    9,
     [
         after(
             f"{CORE}/room/rules.rs",
@@ -122,10 +122,21 @@ RULE = Thing(
 """,
         ),
         before(
-            "docs/settings.md",
-            "| `longest_session_duration` |",
-            '| `line_reserve` | a number from 0 to 10000000 | no | '
-            "the number of places in the line that newcomers do not get |\n",
+            "docs/configuration-file.md",
+            "|`longest_session_duration`|",
+            "|`line_reserve`|0 to 10000000|0||the number of places in the line that newcomers do not get|\n",
+        ),
+        before(
+            "docs/configuration-file.schema.json",
+            '    "longest_session_duration": {\n',
+            """    "line_reserve": {
+      "default": 0,
+      "description": "the number of places in the line that newcomers do not get",
+      "maximum": 10000000,
+      "minimum": 0,
+      "type": "integer"
+    },
+""",
         ),
         after(
             f"{KIT}/conformance/settings.rs",
@@ -139,19 +150,13 @@ RULE = Thing(
         let capacity = self.settings.line_capacity.saturating_sub(reserve);
         if needs_place && self.places.len() >= capacity as usize {""",
         ),
-        before(
-            "docs/settings.md",
-            "| `longest_session_duration` |",
-            "| `line_reserve` | a number from 0 to 10000000 |"
-            " the number of places in the line that newcomers do not get |\n",
-        ),
     ],
 )
 
 # The rule above, during an event.
 EVENT = Thing(
     "let an event override a rule",
-    4,
+    5,
     [
         Edit(
             f"{CORE}/room/settings.rs",
@@ -159,9 +164,17 @@ EVENT = Thing(
             "counts(0..=Self::MAX_LINE_CAPACITY),\n            is_for_events: true",
         ),
         Edit(
-            "docs/settings.md",
-            "| `line_reserve` | a number from 0 to 10000000 | no |",
-            "| `line_reserve` | a number from 0 to 10000000 | yes |",
+            "docs/configuration-file.md",
+            "|`line_reserve`|0 to 10000000|0||",
+            "|`line_reserve`|0 to 10000000|0|yes|",
+        ),
+        before(
+            "docs/configuration-file.schema.json",
+            '          "name": {\n            "description": "Unique among the events."',
+            """          "line_reserve": {
+            "$ref": "#/properties/line_reserve"
+          },
+""",
         ),
         before(
             f"{CORE}/room/event/event.rs",
@@ -266,7 +279,7 @@ SENTENCE = Thing(
 # A fixed window that begins in the middle between two multiples of its length: a day begins at noon.
 ALGORITHM = Thing(
     "add an algorithm",
-    10,
+    12,
     [
         new(
             f"{CORE}/rate/noon_window.rs",
@@ -419,13 +432,15 @@ return {[3] = window(by_epoch), [4] = window(by_first_hit), [8] = window(by_noon
             """        Algorithm::LeakyQueue => Some(Algorithm::NoonWindow),
         Algorithm::NoonWindow => Some(Algorithm::SlidingCounter),""",
         ),
-        Edit("docs/rules-file.md", "`sliding_log`, `sliding_counter` |", "`sliding_log`, `sliding_counter`, `noon_window` |"),
+        Edit("docs/rules-file.md", "`sliding_log`, `sliding_counter`|", "`sliding_log`, `sliding_counter`, `noon_window`|"),
+        after("docs/configuration-file.schema.json", '            "sliding_counter"', ',\n            "noon_window"'),
+        after("docs/rules-file.schema.json", '            "sliding_counter"', ',\n            "noon_window"'),
     ],
 )
 
 FORMAT = Thing(
     "add a form of answer",
-    8,
+    10,
     [
         before(
             f"{LAYER}/request/accept.rs",
@@ -526,6 +541,24 @@ FORMAT = Thing(
             "    /// The status for programs that get CSV. The default is 429.\n    csv: Option<u16>,\n",
         ),
         before("docs/answers.md", "| terminal |", "| program that prefers a table | its place, `text/csv` | the same |\n"),
+        before("docs/configuration-file.md", "|`json`|200,", "|`csv`|200, 202, 429, 503|`429`|Programs that get CSV.|\n"),
+        Edit("docs/configuration-file.schema.json", '          "json": 503,\n          "nav', '          "csv": 503,\n          "json": 503,\n          "nav'),
+        before(
+            "docs/configuration-file.schema.json",
+            """        "json": {
+          "default": 429,""",
+            """        "csv": {
+          "default": 429,
+          "description": "Programs that get CSV.",
+          "enum": [
+            200,
+            202,
+            429,
+            503
+          ]
+        },
+""",
+        ),
     ],
 )
 

@@ -37,12 +37,14 @@ pub fn ledger_metrics() -> BTreeMap<String, MetricRow> {
 
 fn all_metrics() -> BTreeMap<String, MetricRow> {
     let page = fs::read_to_string(workspace("docs/metrics.md")).unwrap();
-    let rows = page.lines().filter(|line| line.starts_with("| `waiting_room_"));
+    let rows = page.lines().filter(|line| line.starts_with("|`waiting_room_"));
     let row = |line: &str| {
-        let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+        let cells: Vec<&str> = line.split('|').skip(1).take(5).collect();
         let [name, kind, unit, labels, meaning] = cells[..] else { panic!("{line}") };
         let labels = labels.split(", ").filter(|label| !label.is_empty());
         let labels = labels.map(|label| label.trim_matches('`').to_owned()).collect();
+        // A metric counts unless the table names a unit.
+        let unit = if unit.is_empty() { "count" } else { unit };
         let [kind, unit, meaning] = [kind, unit, meaning].map(str::to_owned);
         (name.trim_matches('`').to_owned(), MetricRow { kind, unit, labels, meaning })
     };

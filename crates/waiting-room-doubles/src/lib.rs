@@ -22,6 +22,7 @@
 //! it has no events, and no `stay` of its own. It never lies; the stores with which `waiting-room-test`
 //! tests its suite do.
 
+mod pages;
 mod rates;
 
 use std::{
@@ -41,7 +42,7 @@ use waiting_room_core::{
     time::ManualClock,
 };
 
-pub use crate::rates::RateStoreDouble;
+pub use crate::{pages::assert_documented, rates::RateStoreDouble};
 
 /// A room in memory, whose verbs work, fail, hang or are late. All clones are one store.
 #[derive(Clone, Debug)]

@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    fmt::Write,
     fs,
     process::Command,
     sync::Mutex,
@@ -20,6 +21,7 @@ use tests::{
     Collector, Manner, MetricRow, documented_metrics as documented, installed, ledger_metrics,
     workspace,
 };
+use waiting_room_doubles::assert_documented;
 
 use crate::everything::everything;
 
@@ -28,14 +30,15 @@ use crate::everything::everything;
 pub(crate) struct Told(Mutex<BTreeMap<String, MetricRow>>);
 
 impl Told {
-    /// Compares what this was told with a table.
-    #[track_caller]
-    pub(crate) fn assert_matches(self, documented: &BTreeMap<String, MetricRow>) {
-        let told = self.0.into_inner().unwrap();
-        for (name, row) in &told {
-            assert_eq!(documented.get(name), Some(row), "{name}");
+    /// Compares what this was told with a table of the page.
+    pub(crate) fn assert_documented(self, table: &str) {
+        let mut rows = "|name|kind|unit|labels|meaning|\n|-|-|-|-|-|\n".to_owned();
+        for (name, MetricRow { kind, unit, labels, meaning }) in self.0.into_inner().unwrap() {
+            let labels: Vec<_> = labels.iter().map(|label| format!("`{label}`")).collect();
+            let unit = if unit == "count" { "" } else { &*unit };
+            writeln!(rows, "|`{name}`|{kind}|{unit}|{}|{meaning}|", labels.join(", ")).unwrap();
         }
-        assert_eq!(documented.keys().collect::<Vec<_>>(), told.keys().collect::<Vec<_>>());
+        assert_documented("metrics.md", table, &rows);
     }
 
     fn describe(&self, name: &KeyName, kind: &str, unit: Option<Unit>, meaning: &SharedString) {
@@ -86,7 +89,7 @@ impl Recorder for Told {
 fn the_table_matches_the_recorders_and_every_metric_is_observed() {
     let told = Told::default();
     with_local_recorder(&told, everything);
-    told.assert_matches(&documented());
+    told.assert_documented("metrics of a layer");
 }
 
 #[test]

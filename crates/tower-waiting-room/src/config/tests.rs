@@ -2,6 +2,7 @@
 
 mod gates;
 mod rates;
+mod schema;
 
 use std::time::Duration;
 
@@ -281,17 +282,4 @@ fn a_grpc_status_is_not_ignored_silently() {
         error.unwrap_err().to_string(),
         "status is 503, expected 200 for gRPC, which has a status of its own"
     );
-}
-
-/// A failure prints the rows that the page should contain.
-#[test]
-fn the_table_of_settings_equals_their_declarations() {
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/settings.md");
-    let page = std::fs::read_to_string(page).unwrap();
-    let rows = RoomRules::SETTINGS.iter().map(|setting| {
-        let values = setting.wrong("").expected().to_owned();
-        format!("| `{}` | {values} | {} |\n", setting.name(), setting.doc())
-    });
-    let rows: String = rows.collect();
-    assert!(page.contains(&rows), "docs/settings.md should contain:\n{rows}");
 }
