@@ -22,10 +22,10 @@
 //! # Ok::<(), tower_waiting_room::ConfigError>(())
 //! ```
 //!
-//! The repository's `docs/guide` leads from the first program to the day of a sale. The
+//! The [guide](crate::guide) leads from the first program to the day of a sale. The
 //! [examples](https://docs.rs/crate/tower-waiting-room/latest/source/examples/) are small programs for
-//! each part of the layer, such as limits by plan, a room behind nginx, or a sale at a fixed time.
-//! `docs/errors.md` explains each error.
+//! each part of the layer, such as limits by plan, a room behind nginx, or a sale at a fixed time. The
+//! repository's `docs/errors.md` explains each error.
 //!
 //! # A visit
 //!
@@ -140,6 +140,15 @@ pub mod config;
 mod for_axum;
 mod future;
 pub mod gate;
+#[cfg(all(doc, not(doctest)))]
+#[doc = include_str!("guide/links.md")]
+#[doc = include_str!("../guide/README.md")]
+///
+/// # Other pages
+///
+/// Links to pages outside of the guide lead here. These pages are in the folder `docs` of the
+/// repository.
+pub mod guide;
 pub mod handle;
 mod layer;
 mod misconfiguration;

@@ -12,23 +12,15 @@
 //! forwarded without a room.
 //!
 //! ```
-//! use axum::{Router, routing::get};
 //! use tower_waiting_room::{
 //!     WaitingRoomConfig, WaitingRoomLayer,
 //!     routes::{Route, WaitingRooms},
 //! };
 //!
-//! let shop = WaitingRoomConfig::builder("shop").total_active_users(2_000).build()?;
 //! let sale = WaitingRoomConfig::builder("sale").total_active_users(200).build()?;
-//! let rooms = WaitingRooms::builder()
-//!     .room([Route::path("/")], WaitingRoomLayer::new(shop))
-//!     .room(
-//!         [Route::path("/sale/"), Route::host("sale.shop.example")],
-//!         WaitingRoomLayer::new(sale),
-//!     )
-//!     .build()?;
-//! let app: Router = Router::new().route("/", get(|| async { "hello" })).layer(rooms);
-//! # let _ = app;
+//! let routes = [Route::path("/sale/"), Route::host("sale.shop.example")];
+//! let rooms = WaitingRooms::builder().room(routes, WaitingRoomLayer::new(sale)).build()?;
+//! # let _ = rooms;
 //! # Ok::<(), tower_waiting_room::ConfigError>(())
 //! ```
 //!

@@ -133,11 +133,11 @@ fn digits(text: &str) -> Option<u32> {
     text.chars().filter(char::is_ascii_digit).collect::<String>().parse().ok()
 }
 
-/// The 64 hexadecimal digits that follow these words.
+/// The first 64 hexadecimal digits after these words. The sentence itself contains only the first of them.
 fn hex_after(text: &str, words: &str) -> Option<String> {
     let (_, rest) = text.split_once(words)?;
-    let digits: String = rest.chars().take_while(char::is_ascii_hexdigit).collect();
-    (digits.len() == 64).then_some(digits)
+    let mut runs = rest.split(|digit: char| !digit.is_ascii_hexdigit());
+    runs.find(|run| run.len() == 64).map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -213,14 +213,14 @@ mod tests {
         let seed = "0f".repeat(32);
         let commitment = "f0".repeat(32);
         let before = format!(
-            "<p>Your number in the draw is 1,042. Anyone can check the draw afterwards. Its \
-             commitment is {commitment}.</p>"
+            "<summary>Your number in the draw is 1,042. Anyone can check the draw afterwards. Its \
+             commitment is f0f0f0f0….</summary><code>{commitment}</code>"
         );
         let notice = EventNotice::of_page(&before).unwrap();
         assert_eq!((notice.number, notice.commitment), (Some(1_042), Some(commitment)));
         let after = format!(
-            "<p>Your number 1042 of 2,000 got place 1,012 in the draw. Anyone can recompute the \
-             draw. Its seed is {seed}.</p>"
+            "<summary>Your number 1042 of 2,000 got place 1,012 in the draw. Anyone can recompute the \
+             draw. Its seed is 0f0f0f0f….</summary><code>{seed}</code>"
         );
         let notice = EventNotice::of_page(&after).unwrap();
         assert_eq!((notice.number, notice.entrants), (Some(1_042), Some(2_000)));

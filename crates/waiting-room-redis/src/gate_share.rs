@@ -47,24 +47,8 @@ use crate::{
 /// free needs no round trip. Four times a second, the node reports how many requests are running
 /// and waiting, and receives a share that depends on the demand of all nodes.
 ///
-/// ```no_run
-/// use std::num::NonZeroU32;
-/// use tower_waiting_room::{Concurrency, WaitingRoomConfig};
-/// use waiting_room_redis::{GateShare, GateShareOptions, GateStoreFailure};
-///
-/// # async fn run(client: redis::Client) -> Result<(), Box<dyn std::error::Error>> {
-/// let open = move || {
-///     let client = client.clone();
-///     async move { client.get_multiplexed_async_connection().await }
-/// };
-/// let total = NonZeroU32::new(64).ok_or("the total is zero")?;
-/// let options = GateShareOptions::new(total, GateStoreFailure::Refuse);
-/// let share = GateShare::connect(open, "checkout", options).await?;
-/// let config = WaitingRoomConfig::builder("shop").concurrency(Concurrency::shared(share)).build()?;
-/// # let _ = config;
-/// # Ok(())
-/// # }
-/// ```
+/// A share is an argument of `Concurrency::shared`, which renews it, as in the [example
+/// `shared_gate`][example].
 ///
 /// The total is never exceeded, however the load moves between nodes, with two exceptions. First,
 /// the total can be exceeded while the server is unreachable, as [`GateStoreFailure`] describes.
@@ -72,6 +56,8 @@ use crate::{
 /// still using, until every node has renewed its share.
 ///
 /// Each gate that uses a clone of this share is a node of its own.
+///
+/// [example]: https://docs.rs/crate/waiting-room-redis/latest/source/examples/shared_gate.rs
 #[derive(Clone)]
 pub struct GateShare {
     settings: Arc<GateSettings>,

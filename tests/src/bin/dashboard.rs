@@ -26,7 +26,7 @@ async fn main() {
     let config = config()
         .total_active_users(200)
         .new_users_per_minute(200)
-        .session_duration(Duration::from_secs(60))
+        .session_duration(Duration::from_secs(300))
         .refresh_interval(Duration::from_secs(10))
         .concurrency(Concurrency::limit(64).queue(256).name("checkout"))
         .rate_limit(RateLimit::global(Quota::per_second(60).burst(60)));
@@ -34,13 +34,17 @@ async fn main() {
     let operator = Dashboard::new(layer.handle(), |_| Ok(Operator::new("ann"))).router();
     let shop = application().layer(layer.clone());
     let mut crowd = Vec::new();
+    let mut came = 0;
     for second in 0..MINUTES * 60 {
         clock.advance(Duration::from_secs(1));
-        crowd.extend((0..arrivals(second)).map(|_| Visitor::default()));
+        for _ in 0..arrivals(second) {
+            came += 1;
+            crowd.push(Visitor { stay: 40 + 37 * came % 61, ..Visitor::default() });
+        }
         for visitor in &mut crowd {
             visitor.come(&shop, second).await;
         }
-        crowd.retain(|visitor| !visitor.is_inside);
+        crowd.retain(|visitor| !visitor.is_gone);
         if second == MINUTES * 40 {
             layer.handle().room().unwrap().set_limits(240, 220).await.unwrap();
         }
@@ -64,13 +68,19 @@ async fn main() {
 /// Writes the picture of the dashboard at this address.
 async fn photograph(url: &str) {
     let browser = Browser::start().await;
-    let size = json!({ "width": 1200, "height": 1060, "deviceScaleFactor": 1, "mobile": false });
-    browser.devtools("Emulation.setDeviceMetricsOverride", size).await;
+    let resize = async |height| {
+        let size =
+            json!({ "width": 1200, "height": height, "deviceScaleFactor": 1, "mobile": false });
+        browser.devtools("Emulation.setDeviceMetricsOverride", size).await;
+    };
+    resize(json!(1000)).await;
     browser.devtools("Emulation.setTimezoneOverride", json!({ "timezoneId": "UTC" })).await;
     browser.prefer("light").await;
     browser.goto(url).await;
     browser.text_when("#reasons", |text| !text.is_empty()).await;
     browser.text_when("#error", |text| text.contains(' ')).await;
+    // A window that is as high as the page cuts no part of it, and has no scrollbar.
+    resize(browser.value("document.documentElement.scrollHeight").await).await;
     let picture = browser.client().screenshot().await.unwrap();
     let file = workspace("docs").join("dashboard.png");
     fs::write(&file, &picture).unwrap();
@@ -87,12 +97,14 @@ const fn arrivals(second: u32) -> u32 {
     }
 }
 
-/// A visitor who comes back when it is asked to, until it is inside.
+/// A visitor who comes back when it is asked to, until it is inside, and leaves after its stay.
 #[derive(Default)]
 struct Visitor {
     cookie: Option<String>,
     due: u32,
+    stay: u32,
     is_inside: bool,
+    is_gone: bool,
 }
 
 impl Visitor {
@@ -101,7 +113,8 @@ impl Visitor {
         if self.due > second {
             return;
         }
-        let request = Request::builder().uri("/").header(header::ACCEPT, "application/json");
+        let path = if self.is_inside { "/leave" } else { "/" };
+        let request = Request::builder().uri(path).header(header::ACCEPT, "application/json");
         let request = match &self.cookie {
             Some(cookie) => request.header(header::COOKIE, cookie),
             None => request,
@@ -111,8 +124,10 @@ impl Visitor {
         if let Some(cookie) = text(header::SET_COOKIE) {
             self.cookie = cookie.split(';').next().map(str::to_owned);
         }
+        self.is_gone = self.is_inside;
         self.is_inside = response.status() == StatusCode::OK;
-        self.due = second + text(header::RETRY_AFTER).map_or(1, |seconds| seconds.parse().unwrap());
+        let retry_after = text(header::RETRY_AFTER);
+        self.due = second + retry_after.map_or(self.stay, |seconds| seconds.parse().unwrap());
     }
 }
 

@@ -1,48 +1,44 @@
 //! Takes the screenshots of the waiting page for the README.
 //!
-//! `cargo run -p tests --bin screenshot` writes `docs/waiting-room.png` and
-//! `docs/waiting-room-dark.png`: number 42 in a moving line, after a minute of waiting. The clock
-//! of the room is set by hand, so the program does not have to wait for that minute. It then writes
-//! the same place in Arabic and Japanese, and on a phone that is held upright or on its side. The
-//! Japanese needs a font, such as that of the Debian package `fonts-ipafont-gothic`.
+//! `cargo run -p tests --bin screenshot` writes `docs/waiting-room.png`: a visitor in a moving line,
+//! after two minutes of waiting. The clock of the room is set by hand, so the program does not have
+//! to wait for them. It then writes the same page in Arabic and Japanese, and on a phone that is
+//! held upright or on its side, for `docs/guide/wiring.md`. The Japanese needs a font, such as that
+//! of the Debian package `fonts-ipafont-gothic`.
 
 #![expect(clippy::unwrap_used, reason = "a failure leaves nothing to take a screenshot of")]
 
-use std::{fs, time::Duration};
+use std::{fs, mem, time::Duration};
 
 use serde_json::json;
-use tests::{Browser, House, Visitor, application, config, until, workspace};
+use tests::{Browser, House, Visitor, application, config, workspace};
 use tower_waiting_room::{
     WaitingRoomLayer,
     respond::Page,
-    time::{Clock, ManualClock, Timestamp},
+    time::{ManualClock, Timestamp},
 };
 
 #[tokio::main]
 async fn main() {
     let clock = ManualClock::new(DOORS_OPEN);
-    let (house, line) = busy(&clock).await;
+    let (house, mut line) = busy(&clock).await;
     let browser = Browser::start().await;
-    let size = json!({ "width": 1000, "height": 640, "deviceScaleFactor": 1, "mobile": false });
+    let size = json!({ "width": 880, "height": 640, "deviceScaleFactor": 1.25, "mobile": false });
     browser.devtools("Emulation.setDeviceMetricsOverride", size).await;
     let zone = json!({ "timezoneId": "UTC" });
     browser.devtools("Emulation.setTimezoneOverride", zone).await;
     browser.prefer("light").await;
 
     browser.goto(&house.url("/")).await;
-    for _ in 0..20 {
-        tick(&clock, &line).await;
+    clock.advance(Duration::from_secs(2));
+    browser.text_when("h1", |text| text.contains("in line")).await;
+    for _ in 0..40 {
+        tick(&clock, &mut line).await;
     }
-    let now = clock.now().as_secs();
-    until("the page is up to date", async || {
-        let shown = browser.value("Date.parse(document.querySelector('time').dateTime)").await;
-        (shown.as_u64()? / 1_000 == now).then_some(())
-    })
-    .await;
-    for (scheme, name) in [("light", "waiting-room.png"), ("dark", "waiting-room-dark.png")] {
-        browser.prefer(scheme).await;
-        take(&browser, name).await;
-    }
+    browser.goto(&house.url("/")).await;
+    tick(&clock, &mut line).await;
+    browser.text_when("h1", |text| text.starts_with("You are number")).await;
+    take(&browser, "waiting-room.png").await;
 
     // The same place in other languages, and on a phone.
     let agent = browser.value("navigator.userAgent").await;
@@ -71,29 +67,34 @@ async fn take(browser: &Browser, name: &str) {
     println!("{}: {} KiB", file.display(), picture.len() / 1024);
 }
 
-/// A room with twenty visitors, who arrived over two minutes, and a line of 41.
+/// A room with twenty visitors, who arrived over two minutes and stay for as long, and a line of 41.
 async fn busy(clock: &ManualClock) -> (House, Vec<Visitor>) {
-    let config = config().total_active_users(20).page(Page::default().title("Midsummer Festival"));
-    let config = config.build().unwrap();
-    let layer = WaitingRoomLayer::with_clock(config, clock.clone());
+    let page = Page::default().title("Midsummer Festival");
+    let config = config().total_active_users(20).session_duration(STAY).page(page);
+    let layer = WaitingRoomLayer::with_clock(config.build().unwrap(), clock.clone());
     let house = House::of(0, layer.clone(), application().layer(layer));
     for _ in 0..20 {
         house.guest().await;
-        clock.advance(Duration::from_secs(6));
+        clock.advance(STAY / 20);
     }
-    let line: Vec<_> = (0..41).map(|_| Visitor::of(&house)).collect();
-    tick(clock, &line).await;
-    tick(clock, &line).await;
+    let mut line: Vec<_> = (0..41).map(|_| Visitor::of(&house)).collect();
+    tick(clock, &mut line).await;
+    tick(clock, &mut line).await;
     (house, line)
 }
 
 /// Sends a request for each visitor in the line, and advances the clock by three seconds.
-async fn tick(clock: &ManualClock, line: &[Visitor]) {
-    for visitor in line {
-        visitor.get("/").await;
+async fn tick(clock: &ManualClock, line: &mut Vec<Visitor>) {
+    for visitor in mem::take(line) {
+        if !visitor.get("/").await.is_inside() {
+            line.push(visitor);
+        }
     }
     clock.advance(Duration::from_secs(3));
 }
+
+/// The time for which visitors stay.
+const STAY: Duration = Duration::from_secs(120);
 
 /// 2026-06-20T08:00:00Z
 const DOORS_OPEN: Timestamp = Timestamp::from_secs(1_781_942_400);

@@ -190,8 +190,7 @@ impl WaitingRoomConfigBuilder {
     /// gets the HTTP status 200 and no body, so set `grpc-status` or `grpc-message` in the headers.
     ///
     /// The closure does not apply to the data that the script of the waiting page reads. It runs on
-    /// the task of the refused request, so
-    /// it must not block.
+    /// the task of the refused request, so it must not block.
     ///
     /// ```
     /// use http::Response;
@@ -224,30 +223,13 @@ impl WaitingRoomConfigBuilder {
 
     /// Sets a closure that customizes the answers to programs that are waiting in line, in the same
     /// way as [`refusal`](Self::refusal) customizes refusals. By default, such a program gets its
-    /// position and its expected wait as JSON. A closure replaces this JSON, so it must send what its clients need.
+    /// position and its expected wait as JSON. A closure replaces this JSON, so it must send what its
+    /// clients need, as the [example `page`][example] does.
     ///
     /// The closure does not apply to the waiting page, which [`page`](Self::page) sets, or to the
     /// data that the page's script reads.
     ///
-    /// ```
-    /// use http::Response;
-    /// use tower_waiting_room::WaitingRoomConfig;
-    ///
-    /// let config = WaitingRoomConfig::builder("shop")
-    ///     .total_active_users(200)
-    ///     .waiting(|answer, _| {
-    ///         let position = answer.position.map_or("null".into(), |place| place.to_string());
-    ///         let retry = answer.retry_after()?.as_secs();
-    ///         let body = format!(r#"{{"queue":{{"position":{position},"retry":{retry}}}}}"#);
-    ///         Response::builder()
-    ///             .status(answer.status)
-    ///             .header("content-type", "application/json")
-    ///             .body(body)
-    ///             .ok()
-    ///     })
-    ///     .build()?;
-    /// # Ok::<(), tower_waiting_room::ConfigError>(())
-    /// ```
+    /// [example]: https://docs.rs/crate/tower-waiting-room/latest/source/examples/page.rs
     pub fn waiting<F, B>(mut self, shape: F) -> Self
     where
         F: Fn(&Answer, &RequestHead<'_>) -> Option<Response<B>> + Send + Sync + 'static,

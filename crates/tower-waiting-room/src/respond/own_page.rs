@@ -73,7 +73,7 @@ impl OwnPage {
             escape(&message.headline, &mut html);
             html.push_str("</h1>");
         }
-        write_paragraph("\n<p id=\"detail\"", &message.detail, &mut html);
+        write_detail(answer, &message.detail, &mut html);
         write_paragraph("\n<p class=\"wait\" id=\"wait\"", &message.wait, &mut html);
         write_paragraph("\n<p class=\"soft\" id=\"again\"", &message.again, &mut html);
         write_paragraph("\n<p class=\"soft\" id=\"keep\"", &message.keep, &mut html);
@@ -296,6 +296,29 @@ fn write_paragraph(begin: &str, sentence: &Option<Cow<'static, str>>, html: &mut
     html.push_str("</p>");
 }
 
+/// Writes the detail. If it contains the 64 digits with which anyone can check a draw, the visitor
+/// opens it to see all of them.
+fn write_detail(answer: &Answer, detail: &Option<Cow<'static, str>>, html: &mut String) {
+    let published = answer.event.iter().flat_map(|event| [&event.seed, &event.commitment]);
+    let mut parts = published.flatten().filter_map(|digits| {
+        let (before, after) = detail.as_ref()?.split_once(digits.as_str())?;
+        Some((before, digits, after))
+    });
+    let Some((before, digits, after)) = parts.next() else {
+        write_paragraph("\n<p id=\"detail\"", detail, html);
+        html.push_str("\n<details id=\"proof\" hidden><summary></summary><code></code></details>");
+        return;
+    };
+    html.push_str("\n<p id=\"detail\" hidden></p>\n<details id=\"proof\"><summary>");
+    escape(before, html);
+    html.push_str(digits.get(..8).unwrap_or(digits));
+    html.push('…');
+    escape(after, html);
+    html.push_str("</summary><code>");
+    html.push_str(digits);
+    html.push_str("</code></details>");
+}
+
 /// Writes the button that submits a form again.
 fn write_send(language: Language, html: &mut String) {
     html.push_str("\n<p class=\"note\">");
@@ -449,8 +472,8 @@ static SCRIPT: LazyLock<String> = LazyLock::new(|| {
 });
 
 /// The source expressions of the script, and of the style without a palette. A test computes them.
-const SCRIPT_SOURCE: &str = "'sha256-zpGA7Q5XGraSbrOuXxUYqhH62QryLm4Js6u84yZhbGk='";
-const STYLE_SOURCE: &str = "'sha256-+UVK3BNZRMOXEeEdTcvixasik8mMyMKKCpv10Rbtmhs='";
+const SCRIPT_SOURCE: &str = "'sha256-gmVZf2FWGg2tba5DVuN1lYfQIWbv9uRIrfJFF03XgMY='";
+const STYLE_SOURCE: &str = "'sha256-Tqe7+TSoMsMvgIbQKTm0a5ovI6wV727vKoYpR1OZcmg='";
 
 /// The end of the title, and the icon. It is embedded, so that browsers do not request one through
 /// the room.

@@ -25,6 +25,15 @@
     big.className = number.length > 5 ? 'long' : '';
     at('position').replaceChildren(part('span', sentence.slice(0, cut)), big, part('span', sentence.slice(cut + number.length)));
   };
+  // The digits with which anyone can check a draw are long, so only visitors who ask see them.
+  const explainDraw = detail => {
+    const digits = detail?.match(/[0-9a-f]{64}/)?.[0], [summary, code] = at('proof').children;
+    fill('detail', digits ? '' : detail);
+    at('proof').hidden = !digits;
+    if (!digits) return;
+    summary.textContent = detail.replace(digits, digits.slice(0, 8) + '…');
+    code.textContent = digits;
+  };
   // Says why the wait has grown: more visitors are ahead, who are back or have a head start, or
   // admissions are slower.
   const explain = ({waitSeconds, isApproximate}) => {
@@ -37,7 +46,8 @@
     const {message} = room;
     document.title = message.title + ' · ' + text.title;
     place(message);
-    for (const id of ['detail', 'wait', 'again', 'keep']) fill(id, message[id]);
+    for (const id of ['wait', 'again', 'keep']) fill(id, message[id]);
+    explainDraw(message.detail);
     explain(room);
     offer();
     clock(room.now);
@@ -58,7 +68,7 @@
     document.title = text.turn + ' · ' + text.title;
     at('position').textContent = text.turn;
     at('bar').parentNode.remove();
-    for (const id of ['wait', 'keep', 'again', 'detail', 'why']) fill(id);
+    for (const id of ['wait', 'keep', 'again', 'detail', 'proof', 'why']) fill(id);
     say(text.turn);
   };
   const ask = async () => {

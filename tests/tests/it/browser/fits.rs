@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use tests::{Browser, House, config};
+use tests::{Browser, House, Visitor, config};
 use tower_waiting_room::{Quota, RateLimit, request::Language, respond::Page};
 
 async fn resize(browser: &Browser, width: u32, height: u32) {
@@ -55,6 +55,23 @@ async fn a_phone_on_its_side_shows_the_place_and_the_wait_without_scrolling() {
         let width = browser.value("document.documentElement.scrollWidth").await;
         assert!(width.as_u64().unwrap() <= 640, "{language}: {width}");
     }
+}
+
+#[tokio::test]
+async fn a_small_window_shows_the_whole_page_with_its_card_in_the_middle() {
+    let page = Page::default().title("Midsummer Festival");
+    let (house, _guest) = House::full(config().page(page)).await;
+    let _first = Visitor::of(&house).queue().await;
+    let browser = Browser::start().await;
+    resize(&browser, 1000, 640).await;
+    browser.goto(&house.url("/")).await;
+    browser.text_when("h1 b", |number| number == "2").await;
+    let height = browser.value("document.documentElement.scrollHeight").await;
+    assert!(height.as_u64().unwrap() <= 640, "{height}");
+    let around = "(card => [card.left, innerWidth - card.right])\
+                  (document.querySelector('main').getBoundingClientRect())";
+    let around = browser.value(around).await;
+    assert_eq!(around[0], around[1]);
 }
 
 #[tokio::test]

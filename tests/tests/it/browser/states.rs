@@ -119,6 +119,14 @@ async fn axe_finds_no_violations_before_and_after_a_draw() {
     let prequeue = browser.text_when("main", number).await;
     assert!(prequeue.contains("Its commitment is "), "{prequeue}");
     expect_good(&browser, "Your place is drawn by lot at the start").await;
+    // The digits are too long to be read by all, so a visitor who wants to check the draw opens them.
+    assert_eq!(browser.text("#proof code").await.as_deref(), Some(""));
+    browser.value("document.querySelector('#proof summary').click()").await;
+    let digits = browser.text("#proof code").await.unwrap();
+    assert!(
+        digits.len() == 64 && prequeue.contains(&format!("Its commitment is {}…", &digits[..8]))
+    );
+    expect_good(&browser, "Your place is drawn by lot at the start").await;
 
     // The operator opens the doors as soon as the page has been checked, however long that took.
     let room = house.handle().room().unwrap();

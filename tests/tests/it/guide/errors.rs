@@ -14,14 +14,14 @@ fn each_finding_has_a_section() {
     assert_same(&codes, &listed(PAGE, "### `", "`"));
 }
 
-/// The field of an error is a text. The test takes every text in a function that may fail with a
-/// `ConfigError`, and leaves out those that are known to be no field.
+/// The field of an error is a text. The test takes each text in a function that mentions a
+/// `ConfigError`, apart from those that are known to be no field.
 #[test]
 fn each_field_of_an_error_has_an_anchor() {
-    let mut fields: BTreeSet<_> =
-        RoomRules::SETTINGS.iter().map(|setting| setting.name().to_owned()).collect();
+    let settings = RoomRules::SETTINGS.iter().map(|setting| setting.name().to_owned());
+    let mut fields: BTreeSet<_> = settings.collect();
     for folder in SOURCES {
-        add_folder(&workspace("crates").join(folder), &mut fields);
+        add_fields(&workspace("crates").join(folder), &mut fields);
     }
     for other in NO_FIELDS {
         assert!(fields.remove(other), "{other} occurs no longer");
@@ -32,34 +32,26 @@ fn each_field_of_an_error_has_an_anchor() {
         assert!(rest.starts_with(&format!("{anchor}`")), "the anchor of another field: {anchor}");
         anchor.to_owned()
     });
-    assert_same(&fields.into_iter().collect::<Vec<_>>(), &anchors.collect::<Vec<_>>());
+    assert_same(&Vec::from_iter(fields), &Vec::from_iter(anchors));
 }
 
-fn add_folder(folder: &Path, fields: &mut BTreeSet<String>) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.file_stem() == Some("tests".as_ref()) {
-            continue;
-        } else if path.is_dir() {
-            add_folder(&path, fields);
-        } else {
-            let source = fs::read_to_string(&path).unwrap();
-            let (code, _) = source.split_once("\nmod tests {").unwrap_or((&source, ""));
-            add_functions(code, fields);
-        }
+fn add_fields(path: &Path, fields: &mut BTreeSet<String>) {
+    if path.file_stem() == Some("tests".as_ref()) {
+        return;
     }
-}
-
-/// Adds the texts of the functions that mention a `ConfigError`, and of the constants beside them.
-/// rustfmt indents the closing brace of a function like its first line.
-fn add_functions(code: &str, fields: &mut BTreeSet<String>) {
+    if path.is_dir() {
+        fs::read_dir(path).unwrap().for_each(|entry| add_fields(&entry.unwrap().path(), fields));
+        return;
+    }
+    let source = fs::read_to_string(path).unwrap();
+    let code = source.split("\nmod tests {").next().unwrap();
     let mut lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
     while let Some(line) = lines.next() {
-        let indent = line.len() - line.trim_start().len();
         if line.contains("const ") && line.contains("FIELD: &str = ") {
             fields.extend(texts(line));
         } else if line.contains("fn ") && !line.ends_with([';', '}']) {
-            let end = format!("{:indent$}}}", "");
+            // rustfmt indents the closing brace of a function like its first line.
+            let end = format!("{:1$}}}", "", line.len() - line.trim_start().len());
             let body: Vec<_> = lines.by_ref().take_while(|line| *line != end).collect();
             let function = format!("{line}\n{}", body.join("\n"));
             if function.contains("ConfigError") {
@@ -71,18 +63,15 @@ fn add_functions(code: &str, fields: &mut BTreeSet<String>) {
 
 /// Returns the texts that have the form of a field, such as `max_keys` or `push.path`.
 fn texts(code: &str) -> impl Iterator<Item = String> {
-    let is_field = |text: &&str| {
-        text.starts_with(|first: char| first.is_ascii_lowercase())
-            && text.chars().all(|char| {
-                char.is_ascii_lowercase() || char.is_ascii_digit() || "_-.".contains(char)
-            })
-    };
-    code.split('"').skip(1).step_by(2).filter(is_field).map(str::to_owned)
+    let is_part = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-' | b'.');
+    let texts = code.split('"').skip(1).step_by(2);
+    let texts = texts.filter(|text| text.starts_with(|first: char| first.is_ascii_lowercase()));
+    texts.filter(move |text| text.bytes().all(is_part)).map(str::to_owned)
 }
 
 const PAGE: &str = "docs/errors.md";
 
-/// The folders with code that refuses a configuration. The importer for Cloudflare names what it reads.
+/// The code that refuses a configuration. The importer for Cloudflare names the fields of its input.
 const SOURCES: [&str; 6] = [
     "tower-waiting-room/src",
     "waiting-room-core/src",

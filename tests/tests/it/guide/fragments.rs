@@ -1,6 +1,9 @@
-//! The fragments of the guide that configure other programs: nginx, and clients of gRPC.
+//! The fragments of the guide that configure other programs: nginx, clients of gRPC, and Kubernetes.
 
-use std::{fmt::Write, fs, net::SocketAddr, path::Path, process::Stdio, time::Duration};
+use std::{
+    collections::BTreeSet, fmt::Write, fs, net::SocketAddr, path::Path, process::Stdio,
+    time::Duration,
+};
 
 use axum::{Router, routing::get};
 use http::StatusCode;
@@ -133,4 +136,35 @@ async fn twice(config: &str) -> (String, u64) {
     let address = format!("127.0.0.1:{}", process.port());
     let printed = Program::named("node").arg(script).arg(address).arg(config).run().await;
     (printed, handle.limits().report().limits[0].refused)
+}
+
+/// The labels, ports, secrets and variables that one part of a manifest names and another defines.
+#[test]
+pub(super) fn the_parts_of_the_manifest_refer_to_each_other() {
+    let quick_start = fs::read_to_string(workspace("docs/guide/quick-start.md")).unwrap();
+    let (_, with_redis) = quick_start.split_once("## Two nodes").unwrap();
+    for manifest in blocks("yaml") {
+        let labels = after(&manifest, " labels: { app: ");
+        assert_eq!(labels, after(&manifest, "matchLabels: { app: "));
+        assert_eq!(labels, after(&manifest, " selector: { app: "));
+        let ports = after(&manifest, "targetPort: ");
+        let named = manifest.lines().filter(|line| line.contains("containerPort"));
+        assert_eq!(ports, named.flat_map(|line| after(line, "{ name: ")).collect());
+        assert!(after(&manifest, "path: /health, port: ").is_subset(&ports));
+        let secrets = after(&manifest, "--from-literal=");
+        assert_eq!(secrets, after(&manifest, "secretKeyRef: { name: shop, key: "));
+        let variables = after(&manifest, "- name: ");
+        assert!(after(with_redis, "env::var(\"").is_subset(&variables), "{variables:?}");
+    }
+}
+
+/// Returns the words that follow these characters in a text.
+fn after(text: &str, before: &str) -> BTreeSet<String> {
+    let words = text.split(before).skip(1).map(|rest| {
+        let is_of_word = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+        rest.chars().take_while(|&c| is_of_word(c)).collect()
+    });
+    let words: BTreeSet<_> = words.collect();
+    assert!(!words.is_empty(), "nothing follows {before}");
+    words
 }

@@ -1,6 +1,7 @@
 //! The links between the pages of this repository.
 
 use std::{
+    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
 };
@@ -25,14 +26,56 @@ fn every_relative_link_leads_to_a_file_and_to_a_heading() {
 }
 
 #[test]
-fn every_page_of_the_docs_is_in_the_summary() {
+fn every_page_of_the_docs_is_once_in_the_reading_order() {
     let docs = workspace("docs");
     let summary = fs::read_to_string(docs.join("SUMMARY.md")).unwrap();
     for page in all_pages() {
         let Ok(path) = page.strip_prefix(&docs) else { continue };
         let link = format!("({})", path.display());
-        assert!(path.ends_with("SUMMARY.md") || summary.contains(&link), "{link} is missing");
+        let times = summary.matches(&link).count();
+        assert!(path.ends_with("SUMMARY.md") || times == 1, "{link} is there {times} times");
     }
+}
+
+/// In the guide, the target of a link is at the end of the page, so that the documentation of the crate
+/// can have another one: `links.md` stands before each page there, and a page's own definition has no
+/// effect. The name of a link is its target, such as `proxy#caches` for `proxy.md#caches`.
+#[test]
+fn each_link_of_the_guide_leads_to_a_module_in_the_documentation_of_the_crate() {
+    let source = workspace("crates/tower-waiting-room/src");
+    let modules = fs::read_to_string(source.join("guide.rs")).unwrap();
+    let mut links = BTreeMap::new();
+    for page in pages("docs/guide") {
+        let name = page.file_name().unwrap().to_str().unwrap();
+        let text = without_code(&fs::read_to_string(&page).unwrap());
+        let defined: BTreeMap<_, _> = definitions(&text).collect();
+        let used = text.split("][").skip(1).filter_map(|rest| Some(rest.split_once(']')?.0));
+        for label in used {
+            assert!(defined.contains_key(label), "{name}: [{label}] is not defined");
+        }
+        for (label, target) in defined {
+            let (path, heading) = label.split_once('#').unwrap_or((label, ""));
+            let heading = if heading.is_empty() { String::new() } else { format!("#{heading}") };
+            let outside =
+                path.strip_prefix("docs/").or(path.starts_with("design/").then_some(path));
+            let file = outside.map_or(format!("{path}.md"), |path| format!("../{path}.md"));
+            assert_eq!(target, file + &heading, "{name}: [{label}]");
+            let module = match outside {
+                Some(_) => "crate::guide#other-pages".to_owned(),
+                None => format!("crate::guide::{}{heading}", path.replace('-', "_")),
+            };
+            links.insert(label.to_owned(), module);
+        }
+        let inline = links_in_place(&text).find(|link| !link.starts_with('#'));
+        assert_eq!(inline, None, "{name}: this link has to be at the end of the page");
+        assert!(
+            name == "README.md" || modules.contains(&format!("\"{name}\"")),
+            "{name}: no module"
+        );
+    }
+    let listed = fs::read_to_string(source.join("guide/links.md")).unwrap();
+    let wanted: String = links.iter().map(|(label, to)| format!("[{label}]: {to}\n")).collect();
+    assert_eq!(listed, wanted, "crates/tower-waiting-room/src/guide/links.md");
 }
 
 fn all_pages() -> Vec<PathBuf> {
@@ -42,8 +85,17 @@ fn all_pages() -> Vec<PathBuf> {
 
 /// Returns the relative targets of the links in a text.
 fn links(text: &str) -> impl Iterator<Item = &str> {
+    links_in_place(text).chain(definitions(text).map(|(_, target)| target))
+}
+
+fn links_in_place(text: &str) -> impl Iterator<Item = &str> {
     let targets = text.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
     targets.map(|(target, _)| target).filter(|target| !target.contains("://"))
+}
+
+/// Returns the links that a text names and defines in lines of their own: `[name]: target`.
+fn definitions(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    text.lines().filter_map(|line| line.strip_prefix('[')?.split_once("]: "))
 }
 
 fn leads_somewhere(page: &Path, link: &str) -> bool {

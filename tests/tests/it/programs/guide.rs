@@ -1,5 +1,6 @@
 //! The programs in `docs/guide`, except for those of the quick start, which
-//! `scripts/newcomer.sh` compiles like a new user. All excerpts together are one more program.
+//! `scripts/newcomer.sh` compiles like a new user. All excerpts together are one more program, and
+//! each migration by diff is one, as it is afterwards; `lab/migration` compares it with the one before.
 
 use std::{fmt::Write, fs};
 
@@ -28,6 +29,7 @@ impl GuidePrograms {
             excerpts.add(page, &blocks);
             if page != "quick-start" {
                 listings.extend(programs(page, &blocks));
+                listings.extend(migrations(page, &blocks));
             }
         }
         listings.push(excerpts.listing());
@@ -54,6 +56,25 @@ fn programs(page: &str, blocks: &[Block]) -> Vec<Listing> {
     programs
 }
 
+/// The programs after the migrations of a page. Two diffs are one migration: that of the
+/// dependencies, and that of the program.
+fn migrations(page: &str, blocks: &[Block]) -> Vec<Listing> {
+    let diffs: Vec<_> = blocks.iter().filter(|block| block.language == "diff").collect();
+    let migrations = diffs.chunks_exact(2).enumerate();
+    let migrations = migrations.map(|(number, diffs)| Listing {
+        name: format!("guide-{page}-diff-{number}"),
+        dependencies: afterwards(diffs[0]),
+        program: afterwards(diffs[1]),
+    });
+    migrations.collect()
+}
+
+/// Returns the text that a diff leads to. An empty line is one of its context.
+fn afterwards(diff: &Block) -> String {
+    let lines = diff.text.lines().filter(|line| !line.starts_with('-'));
+    lines.map(|line| format!("{}\n", line.get(1..).unwrap_or_default())).collect()
+}
+
 /// One function for each excerpt, and a `main` function that calls them.
 #[derive(Default)]
 struct Excerpts {
@@ -73,16 +94,17 @@ impl Excerpts {
         }
     }
 
-    /// The excerpts may use tower, and what the program with Redis depends on.
+    /// The excerpts may use tower, WebSockets, and what the program with Redis depends on.
     fn listing(self) -> Listing {
         let redis =
             Listing::all().into_iter().find(|listing| listing.name == "shared_room").unwrap();
         let main = "#[tokio::main]\nasync fn main() -> Result<(), Box<dyn std::error::Error>> {\n";
         let Self { functions, calls } = self;
+        let sockets = "axum = { version = \"0.8\", features = [\"ws\"] }";
+        let dependencies = redis.dependencies.replace("axum = \"0.8\"", sockets);
         Listing {
             name: GuidePrograms::EXCERPTS.to_owned(),
-            dependencies: redis.dependencies
-                + "tower = { version = \"0.5\", features = [\"util\"] }\n",
+            dependencies: dependencies + "tower = { version = \"0.5\", features = [\"util\"] }\n",
             program: format!("#![allow(unused)]\n\n{functions}{main}{calls}    Ok(())\n}}\n"),
         }
     }

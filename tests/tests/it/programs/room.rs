@@ -85,7 +85,7 @@ async fn the_event_of_the_docs_opens_at_its_time() {
 }
 
 #[tokio::test]
-async fn the_page_and_the_json_of_the_docs_are_what_a_waiting_visitor_sees() {
+async fn a_waiting_visitor_sees_the_page_and_the_json_of_the_docs() {
     let tickets = Running::start("page").await;
     assert_eq!(tickets.visitor().get("/").await.body, "Two tickets are left.");
     let seen = tickets.visitor().get_with("/", &PAGE).await;

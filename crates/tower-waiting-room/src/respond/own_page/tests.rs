@@ -52,6 +52,16 @@ fn every_sample_is_a_whole_page_with_its_sentences_in_every_language() {
                 let html = page.render(&answer);
                 check(&html);
                 let Message { title, detail, wait, keep, again, .. } = answer.message();
+                let event = answer.event.as_deref();
+                let digits =
+                    event.and_then(|event| event.seed.as_ref().or(event.commitment.as_ref()));
+                let detail = match (detail, digits) {
+                    (Some(detail), Some(digits)) if detail.contains(digits) => {
+                        assert!(html.contains(&format!("</summary><code>{digits}</code>")));
+                        Some(detail.replace(digits, &format!("{}…", &digits[..8])).into())
+                    }
+                    (detail, _) => detail,
+                };
                 for text in [Some(title), detail, wait, keep, again].into_iter().flatten() {
                     assert!(html.contains(&escaped(&text)), "{text}");
                 }
