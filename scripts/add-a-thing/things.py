@@ -170,10 +170,10 @@ EVENT = Thing(
         ),
         before(
             "docs/configuration-file.schema.json",
-            '          "name": {\n            "description": "Unique among the events."',
-            """          "line_reserve": {
-            "$ref": "#/properties/line_reserve"
-          },
+            '        "name": {\n          "description": "Unique among the events."',
+            """        "line_reserve": {
+          "$ref": "#/properties/line_reserve"
+        },
 """,
         ),
         before(
@@ -537,11 +537,11 @@ FORMAT = Thing(
         ),
         before(
             f"{LAYER}/config/file/room.rs",
-            "    /// The status for programs that accept JSON.",
-            "    /// The status for programs that get CSV. The default is 429.\n    csv: Option<u16>,\n",
+            "    json: Option<u16>,",
+            "    csv: Option<u16>,\n",
         ),
         before("docs/answers.md", "| terminal |", "| program that prefers a table | its place, `text/csv` | the same |\n"),
-        before("docs/configuration-file.md", "|`json`|200,", "|`csv`|200, 202, 429, 503|`429`|Programs that get CSV.|\n"),
+        before("docs/configuration-file.md", "|`json`|", "|`csv`|`200`, `202`, `429`, `503`|`429`|Programs that get CSV.|\n"),
         Edit("docs/configuration-file.schema.json", '          "json": 503,\n          "nav', '          "csv": 503,\n          "json": 503,\n          "nav'),
         before(
             "docs/configuration-file.schema.json",

@@ -11,7 +11,9 @@
 //! - Variant names are in `snake_case`.
 //! - The settings of the room are those that `RoomRules::SETTINGS` declares.
 //!
-//! Fields have the same names as in Cloudflare Waiting Room, if that product has the feature.
+//! `docs/configuration-file.schema.json` says what each field means, and its bounds and default. A test
+//! compares it with these structures. Fields have the same names as in Cloudflare Waiting Room, if that
+//! product has the feature.
 //! Stores and closures cannot be configured in a file. The store of the room is passed to the layer.
 //! Everything else that a file cannot contain is added with
 //! [`WaitingRoomConfig::into_builder`].
@@ -49,71 +51,38 @@ use crate::{
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ConfigFile {
-    /// The name of the layer and of its room, which may contain only letters, digits, `-` and `_`.
-    /// This field is required.
     name: String,
-    /// The scheduled events of the room.
     #[serde(default)]
     events: Vec<WithSettings<EventFile>>,
-    /// Rate limits, in addition to those in `rate_limits_file` and those added in code. They have the
-    /// form of the descriptors in a rules file.
     #[serde(default)]
     rate_limits: Descriptors,
-    /// The path of a rules file, which may change while the service runs. A relative path is
-    /// resolved against the working directory of the process.
     rate_limits_file: Option<PathBuf>,
-    /// The headers that report limits to clients. The default is `common`.
     rate_headers: Option<RateHeaders>,
-    /// The source of a client's address. By default, the address of the connection is used.
     client_ip: Option<ClientIpFile>,
-    /// The maximum number of requests that all leaky queues together may delay at the same time.
-    /// The default is 10 000.
     max_held_requests: Option<usize>,
-    /// Gates: limits on the number of requests that run at once.
     #[serde(default)]
     concurrency: Vec<ConcurrencyFile>,
-    /// The keys for tokens, in base64. The first key seals tokens, and all keys open them. If no
-    /// keys are given, the layer generates a key at start-up. A generated key is unknown to all
-    /// other processes and is lost on a restart.
     #[serde(default)]
     keys: Vec<String>,
-    /// The cookie that carries a token.
     #[serde(default)]
     cookie: CookieSettings,
-    /// Rules for requests that skip the whole layer. The first rule that covers a request applies.
     #[serde(default)]
     bypass: Vec<BypassRule>,
-    /// The stages that a CORS preflight goes through. The default is `skip_room`.
     #[serde(default)]
     preflight: Preflight,
-    /// The page: the source text (not the path) of a template that replaces the default page, or
-    /// its settings.
     page: Option<PageFile>,
-    /// The source text of a Mustache template of Cloudflare Waiting Room, instead of `page`.
     mustache_page: Option<String>,
-    /// The statuses of answers to waiting clients.
     #[serde(default)]
     status: StatusFile,
-    /// The objects that JSON answers about the room contain, either `compact` (the default) or
-    /// `cloudflare`.
     #[serde(default)]
     json_profile: JsonProfile,
-    /// The time for which a visitor whose session has lapsed may return ahead of the line. By
-    /// default, such a visitor begins at the back of the line.
     #[serde(default, with = "friendly")]
     grace: Option<Duration>,
-    /// The path to which visitors send a POST to leave. By default, they cannot.
     leave_path: Option<String>,
-    /// The path of links with which a waiting visitor continues on another device. By default, there
-    /// are none.
     transfer_path: Option<String>,
-    /// The path of the streams over which waiting visitors get their position and their turn, and
-    /// the bounds of the streams. By default, visitors poll.
     push: Option<PushFile>,
-    /// Whether verdicts take effect, either `enforce` (the default) or `shadow`.
     #[serde(default)]
     enforcement: Enforcement,
-    /// Whether responses state the reason for their verdict. The default is `off`.
     #[serde(default)]
     debug_header: DebugHeader,
 }

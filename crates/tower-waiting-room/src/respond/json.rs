@@ -7,7 +7,8 @@
 //!
 //! The second object is part of the answer only if `JsonProfile::Cloudflare` is configured.
 //!
-//! Clients request this answer every few seconds, so both objects are written without serde. The fields are documented in `docs/answers.md`.
+//! Clients request this answer every few seconds, so both objects are written without serde. The fields are documented
+//! in `docs/answers.md`.
 
 use bytes::Bytes;
 use http::Response;
@@ -155,6 +156,8 @@ fn text(text: &str, out: &mut Vec<u8>) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use serde_json::{Value, json};
     use waiting_room_core::Reason;
 
@@ -217,6 +220,22 @@ mod tests {
                 assert_eq!(object.get("isApproximate").is_some(), answer.is_approximate);
             }
         }
+    }
+
+    #[test]
+    fn the_docs_list_the_fields_of_the_object() {
+        let page = include_str!("../../../../docs/answers.md");
+        let (_, table) = page.split_once("| field of `waitingRoom` |").unwrap();
+        let (table, _) = table.split_once("\n\n").unwrap();
+        let cells = table.lines().filter_map(|row| row.split(" | ").next());
+        let listed = cells.flat_map(|cell| cell.split('`').skip(1).step_by(2).map(str::to_owned));
+        let fields = sample::answers().flat_map(|answer| {
+            let [push, token] = ["/events", "sealed"].map(|text| Some(text.to_owned()));
+            let push = push.map(Into::into);
+            let answer = Answer { push, token, is_poll: true, is_approximate: true, ..answer };
+            parsed(&answer)["waitingRoom"].as_object().unwrap().keys().cloned().collect::<Vec<_>>()
+        });
+        assert_eq!(listed.collect::<BTreeSet<_>>(), fields.collect());
     }
 
     #[test]

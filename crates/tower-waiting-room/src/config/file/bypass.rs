@@ -12,7 +12,6 @@ use crate::request::Bypass;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct BypassRule {
-    /// The name of the rule, which is reported in the reason `bypass:<name>`.
     name: String,
     #[serde(flatten)]
     test: RuleTest,
@@ -22,22 +21,13 @@ pub(super) struct BypassRule {
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum RuleTest {
-    /// Tests that must all hold, of which there are at most [`RuleTest::MAX_TESTS`].
     All(Vec<RuleTest>),
-    /// The name of a cookie that must be present, whatever its value.
     Cookie(String),
-    /// A test of a header: `name` requires the header to be present, and `name: value` requires the
-    /// header to have exactly this value.
     Header(String),
-    /// The host that a request must name, without a port.
     Host(String),
-    /// The method that a request must have. Methods are case-sensitive (RFC 9110 section 9.1).
     Method(String),
-    /// The address of the client, or its network, such as `203.0.113.0/24`.
     Network(String),
-    /// The path that a request must have, without a query.
     Path(String),
-    /// The prefix that the path of a request must have.
     PathPrefix(String),
 }
 

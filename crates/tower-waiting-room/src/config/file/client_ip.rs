@@ -10,15 +10,9 @@ use crate::request::{ClientIp, TrustedProxies};
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ClientIpFile {
-    /// The header in which the proxies report the address. This field requires `trusted` or `hops`,
-    /// because clients could choose their own address if the header were trusted regardless of its
-    /// sender.
     header: Option<String>,
-    /// The networks of the trusted proxies.
     trusted: Option<Vec<String>>,
-    /// The number of proxies in front of the service, as an alternative to their networks.
     hops: Option<u8>,
-    /// The length of the IPv6 prefix that identifies a client, in bits. The default is 64.
     ipv6_prefix: Option<u8>,
 }
 

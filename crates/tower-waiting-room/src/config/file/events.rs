@@ -14,19 +14,11 @@ use crate::config::WaitingRoomConfigBuilder;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct EventFile {
-    /// The name of the event, which follows the same rules as the name of a room.
     name: String,
-    /// The start in the format of RFC 3339, such as `2027-03-01T10:00:00+01:00`.
     start: String,
-    /// The end, in the same form as the start.
     end: String,
-    /// The time from which visitors wait for the start. By default, there is no prequeue.
     prequeue_start: Option<String>,
-    /// The commitment to the seed of the draw, as 64 hexadecimal digits. It may be left out if the
-    /// seed is given.
     shuffle_at_start: Option<String>,
-    /// The secret seed of the draw, as 64 hexadecimal digits. By default, there is no draw, and the
-    /// visitors keep their order of arrival.
     seed: Option<String>,
 }
 

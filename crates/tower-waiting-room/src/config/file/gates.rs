@@ -26,63 +26,34 @@ use crate::{
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ConcurrencyFile {
-    /// The maximum number of requests that run at once. Exactly one of `limit` and `adaptive` is
-    /// required, so that forgetting the limit does not create an unlimited gate.
     #[serde(default, deserialize_with = "given")]
     limit: Option<LimitFile>,
-    /// A limit that adapts to how long requests hold their permits.
     adaptive: Option<AdaptiveFile>,
-    /// The name of the gate in headers, logs and metrics. The default is `gate`.
     name: Option<String>,
-    /// The maximum number of requests that may wait for a permit. The default is 1 024. With a
-    /// value of 0, no request waits.
     queue: Option<u32>,
-    /// The longest time that a request may wait for a permit. The default is `5s`.
     #[serde(default, with = "optional")]
     max_wait: Option<Duration>,
-    /// The longest `Retry-After` that is sent with a refusal. The default is `60s`.
     #[serde(default, with = "optional")]
     longest_retry: Option<Duration>,
-    /// The order in which the queue is served. The default is controlled delay.
     discipline: Option<DisciplineFile>,
-    /// The key that selects a gate: each value of the key has a separate gate. By default, all
-    /// requests share one gate.
     for_each: Option<KeyFile>,
-    /// The treatment of requests that lack the key of `for_each`. The default is `address`.
     missing_key: Option<MissingKey>,
-    /// The methods that the gate covers. An empty list covers all methods.
     #[serde(default)]
     methods: Vec<String>,
-    /// The path that the gate covers. By default, the gate covers all paths. If `path` and
-    /// `path_prefix` are both given, a request must match both.
     path: Option<String>,
-    /// The prefix of the paths that the gate covers.
     path_prefix: Option<String>,
-    /// The point at which a permit is released, either `body_end` (the default) or `head`.
     release_at: Option<ReleaseAt>,
-    /// The longest time that the application waits for a frame of a request's body. The default is
-    /// `30s`.
     #[serde(default, deserialize_with = "given")]
     body_read_timeout: Option<HoldFile>,
-    /// The time after which a permit is released if the response is not being read. The default is
-    /// `30s`.
     #[serde(default, deserialize_with = "given")]
     body_stall: Option<HoldFile>,
-    /// The time after which a permit is released unconditionally. The default is `none`.
     #[serde(default, deserialize_with = "given")]
     max_hold: Option<HoldFile>,
-    /// The number of bytes of a request's body that are read while the request waits, to detect
-    /// when the client disconnects. The default is 32 768. With a value of 0, the body is not read.
     watched_bytes: Option<usize>,
-    /// The names of headers in which clients specify, in milliseconds, how long they will wait for
-    /// the response. `grpc-timeout` is always read.
     #[serde(default)]
     client_deadline_ms: Vec<String>,
-    /// The names of headers in which clients specify, in seconds, how long they will wait for the
-    /// response.
     #[serde(default)]
     client_deadline_s: Vec<String>,
-    /// The statuses of refusals, either `limiter` (the default) or `origin`.
     statuses: Option<GateStatuses>,
 }
 
@@ -104,9 +75,7 @@ enum KeyFile {
     expecting = "body_read_timeout, body_stall or max_hold is neither a duration nor none"
 )]
 enum HoldFile {
-    /// The longest duration that is allowed.
     AtMost(#[serde(with = "required")] Duration),
-    /// No bound, written as `none` or as `null`.
     ForEver(Option<NoneName>),
 }
 
@@ -123,31 +92,21 @@ enum NoneName {
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 enum DisciplineFile {
-    /// Serves requests in order of arrival, but the newest request first while the gate is
-    /// overloaded.
     AdaptiveLifo {
-        /// The time for which the queue may be non-empty before the gate counts as overloaded.
         #[serde(with = "required")]
         interval: Duration,
     },
-    /// Serves requests in order of arrival, with shorter waits while the gate is overloaded.
     ControlledDelay {
-        /// The longest wait under overload.
         #[serde(with = "required")]
         target: Duration,
-        /// The time for which the queue may be non-empty before the gate counts as overloaded.
         #[serde(with = "required")]
         interval: Duration,
     },
-    /// Lets requests with different values of a key take turns.
     FairBy {
         key: KeyFile,
-        /// Whether the values share a fixed number of queues, which suits keys whose values clients
-        /// can make up. The default is false.
         #[serde(default)]
         shuffled: bool,
     },
-    /// Serves requests in order of arrival.
     Fifo {},
 }
 

@@ -14,24 +14,15 @@ use crate::respond::Page;
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PageSettings {
-    /// The source text (not the path) of a template that replaces the default page.
     template: Option<String>,
-    /// The name of the event or service. The default is the name of the room.
     title: Option<String>,
-    /// The logo, as a `data:` address.
     logo: Option<String>,
-    /// The colours of the number and the button in light mode and in dark mode.
     accent: Option<AccentFile>,
-    /// A notice of the operator.
     notice: Option<String>,
-    /// The address of the operator's support.
     support: Option<String>,
-    /// The language for clients that accept none of the available languages. The default is `en`.
     default_language: Option<String>,
-    /// Sentences in the Fluent format, by language tag.
     #[serde(default)]
     texts: BTreeMap<String, String>,
-    /// The `Content-Security-Policy`.
     content_security_policy: Option<String>,
 }
 

@@ -20,17 +20,11 @@ use crate::{
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PushFile {
-    /// The path of the streams. This field is required.
     path: String,
-    /// The maximum number of open streams of this node. The default is 10000.
     max_streams: Option<u32>,
-    /// The maximum number of open streams of one network. The default is 1000.
     max_streams_per_network: Option<u32>,
-    /// The longest time without a sign of life. The default is `15s`.
     #[serde(default, with = "friendly")]
     heartbeat: Option<Duration>,
-    /// The time after which a client connects again. The default is `2m`, or half of the place
-    /// retention if that is shorter.
     #[serde(default, with = "friendly")]
     lifetime: Option<Duration>,
 }
@@ -42,13 +36,9 @@ pub(super) struct PushFile {
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct StatusFile {
-    /// The status for programs that accept JSON. The default is 429.
     json: Option<u16>,
-    /// The status for browsers that show a page. The default is 503.
     navigation: Option<u16>,
-    /// The status for programs that accept a problem document (RFC 9457). The default is 429.
     problem: Option<u16>,
-    /// The status for clients that get plain text. The default is 429.
     text: Option<u16>,
 }
 

@@ -18,9 +18,7 @@ use crate::{config::file::settings::with, gate::Concurrency};
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "limit is neither a number up to 4194303 nor unlimited")]
 pub(super) enum LimitFile {
-    /// The maximum number of requests that run at once.
     AtMost(u32),
-    /// No limit, written as `unlimited` or as `null`.
     None(Option<UnlimitedName>),
 }
 
@@ -38,14 +36,8 @@ pub(super) enum UnlimitedName {
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum AdaptiveFile {
-    /// Increases the limit by one after a good window, and reduces it by a tenth after a bad
-    /// window.
     Aimd(AdaptiveRulesFile),
-    /// Compares how long permits are currently held with the mean over many windows. This algorithm
-    /// suits requests that hold their permits for widely varying lengths of time.
     Gradient2(AdaptiveRulesFile),
-    /// Estimates the number of requests that wait inside the service, based on how long permits are
-    /// held. This algorithm suits requests that hold their permits for similar lengths of time.
     Vegas(AdaptiveRulesFile),
 }
 
@@ -53,19 +45,11 @@ pub(super) enum AdaptiveFile {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AdaptiveRulesFile {
-    /// The lowest value of the limit. The default is 1.
     min: Option<u32>,
-    /// The highest value of the limit. The default is 200. The service must be able to handle this
-    /// many concurrent requests.
     max: Option<u32>,
-    /// The initial value of the limit. The default is 20, or the nearer of `min` and `max` if 20 is
-    /// not between them.
     initial: Option<u32>,
-    /// The target for how long permits are held. The limit does not grow while permits are
-    /// typically held for longer than this target. By default, there is no target.
     #[serde(default, with = "friendly")]
     latency_target: Option<Duration>,
-    /// The time for which samples are collected before the limit is adjusted. The default is `1s`.
     #[serde(default, with = "friendly")]
     window: Option<Duration>,
 }
