@@ -61,7 +61,7 @@ use crate::{
 /// See the [crate docs](crate) for the terms and an example.
 #[derive(Clone, Debug)]
 pub struct Room {
-    /// The rules in force as of the last operation, which an event may have overridden.
+    /// The rules in force as of the last operation. An event may have overridden some of them.
     pub(super) rules: RoomRules,
     /// The active visitors, and the sessions that have ended recently.
     pub(super) sessions: Sessions,
@@ -77,7 +77,7 @@ pub struct Room {
     pub(super) hold_until: Timestamp,
     /// The longest lifetime of a pass under any rules that this room has had.
     pub(super) longest_lifetime: Duration,
-    /// The events, and the rules that are in force while none takes place.
+    /// The events, and the rules that are in force while no event is in progress.
     pub(super) course: Course,
 }
 
