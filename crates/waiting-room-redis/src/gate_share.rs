@@ -9,10 +9,10 @@
 //!                            share, leased for 3 s          └────────┘
 //! ```
 //!
-//! The script in `lua/share.lua` gives no node more than the other nodes leave of the total. A node
-//! whose share shrinks first receives a lower limit. The difference goes to other nodes only once
-//! the node has reported that it applies the lower limit and its requests above that limit have
-//! finished.
+//! The script in `lua/share.lua` never gives a node more than the other nodes leave of the total. A
+//! node whose share shrinks first receives a lower limit. The difference goes to other nodes only
+//! once the node has reported that it applies the lower limit and its requests above that limit
+//! have finished.
 //!
 //! This module contains no gate: the layer applies each share to a gate of its own.
 

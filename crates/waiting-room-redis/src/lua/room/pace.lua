@@ -25,7 +25,7 @@ local function roll()
     pace.current = math.max(pace.current, index)
 end
 
--- Forgets the admissions that were counted, because an event that starts changes their rate.
+-- Forgets the admissions that were counted, because the start of an event changes their rate.
 local function restart_pace()
     roll()
     room.pace.began_us, room.pace.slices = room.now_us, {0}

@@ -193,7 +193,7 @@ local function can_take_up(pass, last_check_in_us)
     if site and site.counters then
         return true
     elseif site and site.slots.ghosts > 0 then
-        -- The slot of the visitor is one of those that are kept since the loss.
+        -- The slot of the visitor is one of those that have been kept since the loss.
         site.slots.ghosts, room.total_active_users = site.slots.ghosts - 1, room.total_active_users + 1
         room.is_site_changed = true
         return true
