@@ -41,7 +41,7 @@ use crate::{
     reply::ReplyFields,
 };
 
-/// A concurrency limit that applies to all nodes together, of which each node has a share.
+/// A concurrency limit that applies to all nodes together. Each node has a share of the limit.
 ///
 /// Each node has its own gate, whose limit is the node's share, so a request for which a permit is
 /// free needs no round trip. Four times a second, the node reports how many requests are running

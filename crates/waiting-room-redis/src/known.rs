@@ -160,8 +160,8 @@ impl KnownPlan {
         Some(ShownEntrant { number, tag, place, entrants, position })
     }
 
-    /// Returns the time by which the script orders the visitor with this ticket, or `None` if only
-    /// the script knows that time.
+    /// Returns the time that the script uses as the rank of the visitor with this ticket, or `None`
+    /// if only the script knows that time.
     pub(crate) fn order(&self, ticket: &Ticket) -> Option<Timestamp> {
         let Some(entrant) = ticket.entrant else { return Some(ticket.arrival()) };
         let is_same = Some((entrant.draw, entrant.entrants?)) == self.drawn();

@@ -35,7 +35,7 @@ pub enum SharedLimit {
 pub struct NodeReport {
     /// The random name of the node.
     pub node: u64,
-    /// The random bits of the incarnation that begins in each account that has none.
+    /// The random bits of the incarnation that begins in each account without one.
     pub incarnation: u64,
     /// The number of new visitors at the node since its last report.
     pub arrivals: u64,
@@ -53,7 +53,7 @@ pub struct NodeReport {
     pub minute: Option<Duration>,
 }
 
-/// A site after a report.
+/// The state of a site after a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SiteReport {
     /// The time of the report, by the room's clock.
@@ -70,7 +70,7 @@ pub struct SiteReport {
     pub counted: Option<Counted>,
 }
 
-/// An account of a site after a report.
+/// The state of an account after a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccountReport {
     /// The random bits of the incarnation.

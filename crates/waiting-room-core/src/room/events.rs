@@ -141,7 +141,7 @@ impl Room {
             && self.course.drawing.as_ref().is_some_and(|drawing| drawing.is_recovering())
     }
 
-    /// Updates the number on a ticket, and returns the time by which its visitor is ordered.
+    /// Updates the number on a ticket, and returns the time that determines its visitor's rank.
     ///
     /// A number counts only in the draw in which it was assigned. A room that has lost its state
     /// learns the number from the ticket.
@@ -327,8 +327,8 @@ impl Ticket {
 /// Computing the place of one entrant takes about 14 µs, or less in a draw of a few thousand entrants.
 const MOVED_AT_ONCE: usize = 32;
 
-/// Returns the time by which the visitor with this ticket is ordered: its place in a draw that has
-/// taken place, or its arrival.
+/// Returns the time that determines the rank of the visitor with this ticket: its place in a draw
+/// that has taken place, or its arrival.
 fn order(ticket: &Ticket) -> Timestamp {
     let place = ticket.entrant.and_then(|entrant| entrant.place);
     place.map_or(ticket.arrival(), |place| Timestamp::from_nanos(place.into()))

@@ -11,8 +11,8 @@
 //!                                      check-in
 //! ```
 //!
-//! A visitor who is away keeps the place but delays no other visitor, because only present visitors
-//! are counted.
+//! A visitor who is away keeps the place but does not delay other visitors, because only present
+//! visitors are counted.
 //!
 //! The line also counts the places of each network. The network of a visitor is part of its id.
 //!
@@ -84,7 +84,7 @@ struct Place {
 pub(super) struct PlaceOrder {
     /// The time of the visitor's first touch, less its head start.
     pub(super) arrived: Timestamp,
-    /// The time by which the visitor is ordered: its arrival or, for an entrant of a draw that
+    /// The time that determines the visitor's rank: its arrival or, for an entrant of a draw that
     /// has taken place, its place as a number of nanoseconds.
     pub(super) order: Timestamp,
     /// The number of the visitor in the draw of an event.

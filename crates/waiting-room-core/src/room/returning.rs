@@ -9,8 +9,8 @@ use std::time::Duration;
 use crate::{Pass, Room, Ticket, Timestamp, room::HeadStart};
 
 impl Ticket {
-    /// Returns the time by which the visitor is ordered, unless a draw determines its place: its
-    /// first touch, less its head start.
+    /// Returns the visitor's arrival: its first touch, less its head start. The visitor is ordered
+    /// by this time, unless a draw determines its place.
     #[must_use]
     pub fn arrival(&self) -> Timestamp {
         self.first_seen.before(self.head_start.duration())

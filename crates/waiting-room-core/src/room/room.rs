@@ -384,10 +384,10 @@ impl Room {
         }
         ticket.last_check_in = now;
         // The capacity of the line applies only to new places. Unless it was reissued, a ticket
-        // that proves a place is accepted even if the room has lost its state. Such a ticket is
-        // valid for no longer than its place, so no more of these tickets are valid than there were
-        // places. A ticket without a place that is refused because the line is full keeps its order
-        // of arrival.
+        // with a place is accepted even if the room has lost its state. Such a ticket is valid for
+        // no longer than its place, so no more of these tickets are valid than there were places.
+        // If a ticket without a place is refused because the line is full, it keeps its order of
+        // arrival.
         if needs_place && self.line.len() >= self.rules.line_capacity {
             let interval = self.interval(ticket.id, u32::MAX, &reason, now);
             ticket.next_check_in = now + interval;

@@ -13,8 +13,8 @@
 //! Until then, no slot is taken, but the slot is reserved: the visitor is present, so it counts for
 //! all visitors behind it. At the front of the line, a stay lasts for the shortest interval only. A
 //! visitor who no longer stays, because its stream has ended, therefore holds a slot for no longer
-//! than one and a half of these intervals, which is 3 s. It is away from then on, and the slot is free
-//! for the next visitor. It keeps its place.
+//! than one and a half of these intervals, which is 3 s. From then on, it is away: it keeps its
+//! place, but the slot is free for the next visitor.
 //!
 //! If a visitor does not come even though it is its turn, the caller decides how long it stays. The
 //! streams of `tower-waiting-room` stay for 10 s after they have announced the turn, so such a

@@ -168,9 +168,9 @@ impl Timing<'_> {
     /// starts after `until_start`.
     ///
     /// A visitor checks in at the longest interval. Its last check-in before the start is postponed
-    /// to just after the start, where the check-ins of a `crowd` are spread over 2 s, or over 1 s for
-    /// each [`STARTERS_PER_SECOND`](RoomRules::STARTERS_PER_SECOND) visitors if that is longer. All
-    /// visitors thus learn the result of the start within a few seconds, and do not all come at
+    /// until just after the start. The check-ins of a `crowd` are then spread over 2 s, or over 1 s
+    /// for each [`STARTERS_PER_SECOND`](RoomRules::STARTERS_PER_SECOND) visitors if that is longer.
+    /// All visitors thus learn the result of the start within a few seconds, and do not all come at
     /// once. The spread is at most the refresh interval.
     ///
     /// The interval is at most 1.4 refresh intervals, or the longest interval if that is longer, so a
@@ -192,7 +192,7 @@ impl Timing<'_> {
         let spread = Duration::from_secs((crowd / RoomRules::STARTERS_PER_SECOND).into());
         let spread =
             spread.min(self.rules.refresh_interval).min(most).max(RoomRules::SHORTEST_INTERVAL);
-        // The part of a second until the start is different for each visitor, so rounding up
+        // The fraction of a second until the start is different for each visitor, so rounding up
         // spreads the visitors over the first second.
         let whole = until_start.as_secs() + u64::from(until_start.subsec_nanos() > 0);
         Duration::from_secs((whole + jitter % spread.as_secs()).min(longest.as_secs()).max(1))

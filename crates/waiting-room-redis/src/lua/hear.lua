@@ -96,8 +96,8 @@ function handlers.stale(words, account)
     return true
 end
 
--- Applies a refusal: the site does not get an account, or has lost the one that it had. If the life
--- of the site was fenced, it is over.
+-- Applies a refusal: the site does not get an account, or has lost the one that it had. If this
+-- life of the site was fenced, a new life begins.
 function handlers.refused(words, account)
     local incarnation = words()
     local is_other = compare(account, number(words), number(words)) ~= 0

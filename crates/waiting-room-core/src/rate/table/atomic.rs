@@ -226,9 +226,9 @@ impl AtomicTable {
         places.filter(|place| place.key.load(Ordering::Relaxed) != EMPTY).count()
     }
 
-    /// The numbers of the keys in the first places, and the fraction of all places that is visited,
-    /// which is up to about `most` places. Keys are placed by their hashes, so the keys in the
-    /// first places are a random sample.
+    /// The numbers of the keys in the first places, up to about `most` of them, and the fraction of
+    /// all places that was visited. Keys are placed by their hashes, so the keys in the first
+    /// places are a random sample.
     pub(in crate::rate) fn sample(&self, most: usize) -> (impl Iterator<Item = u64>, f64) {
         let groups = most.div_ceil(GROUP).clamp(1, self.groups.len());
         let places = self.groups[..groups].iter().flat_map(|group| &group.places);
@@ -320,8 +320,7 @@ impl AtomicTable {
         // This is step 2, "take". A late charge of the old key is added to the new number, so the
         // table may count too much, but never too little.
         let used = place.word.swap(number, Ordering::SeqCst);
-        // If the network's number is already as great, it is left alone, which saves an exclusive
-        // access.
+        // If the network's number is already as great, no exclusive access is needed.
         if shared.load(Ordering::SeqCst) < used {
             shared.fetch_max(used, Ordering::SeqCst);
         }
@@ -376,8 +375,7 @@ impl fmt::Debug for AtomicTable {
 
 impl Group {
     /// The place of a key in its two groups, or the place that it gets if it has none: a free place
-    /// if there is one, preferably in the first group, or otherwise the place of the least used
-    /// key.
+    /// if there is one, preferably in the first group, or otherwise that of the least used key.
     ///
     /// The keys are read under the lock, but the numbers may change while they are compared. At
     /// worst, a key that is not the least used loses its place, which does no harm.

@@ -52,7 +52,7 @@ pub(in crate::room) struct Drawing {
     departed: BTreeSet<u32>,
     /// The places of entrants who were admitted or have left.
     gone: Ranks<()>,
-    /// For each entrant, by number, who checked in between the start and the loss of state: how
+    /// For each entrant who checked in between the start and the loss of state (by number): how
     /// many entrants with better places were no longer waiting.
     gone_before: BTreeMap<u32, u32>,
 }
@@ -226,8 +226,8 @@ impl Drawing {
         }
     }
 
-    /// Takes note of the position that a ticket from before a loss of state shows: of the entrants
-    /// with better places, only those ahead of this position were still waiting.
+    /// Takes note of the position on a ticket from before a loss of state: of the entrants with
+    /// better places, only those ahead of this position were still waiting.
     pub(in crate::room) fn recall(&mut self, number: u32, place: u32, position: u32) {
         if self.gone_before.len() < Self::MAX_DEPARTED {
             self.gone_before.entry(number).or_insert(place.saturating_sub(position));

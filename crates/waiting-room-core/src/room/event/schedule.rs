@@ -54,14 +54,14 @@ pub enum Phase<'a> {
         /// The time until the end of the event.
         ends_in: Duration,
     },
-    /// No event is taking place, but one is to come. The room's own rules are in force.
+    /// No event is in progress, but one is still to come. The room's own rules are in force.
     Before {
         /// The next event.
         event: &'a Event,
         /// The time until its prequeue begins or, without a prequeue, until its start.
         begins_in: Duration,
     },
-    /// No event is taking place, and none is to come. The room's own rules are in force.
+    /// No event is in progress, and no other event will come. The room's own rules are in force.
     Over,
     /// Visitors wait for the start of an event. Its rules are in force, and no visitor is admitted.
     Prequeue {

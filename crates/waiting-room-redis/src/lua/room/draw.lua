@@ -18,9 +18,9 @@
 --               left then count as gone.
 --
 -- The field 'E' + id of VISITORS contains the number of an entrant in line, the tag of the draw in
--- which it was assigned, the entrant's place, or 0 while the place is unknown, and, if it is not 0,
--- the number of `recall`. A place is also the entrant's rank in PRESENT: all places are less, and
--- all arrivals are more than 2^40.
+-- which it was assigned, the entrant's place, or 0 while the place is unknown, and the result of
+-- `recall`, if it is not 0. A place is also the entrant's rank in PRESENT: all places are less than
+-- 2^40, and all arrivals are more.
 --
 -- GONE contains, until the draw is settled:
 --

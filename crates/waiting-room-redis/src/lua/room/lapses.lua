@@ -78,9 +78,9 @@ local function clear_page(number)
     set_page(number, page ~= '' and header(number, first_us) .. string.sub(page, HEADER + 1) or '')
 end
 
--- Lets the rest of the script run even if the server has no free memory. The server refuses commands
--- that may need memory only before the first write of a script. This write changes nothing, since
--- no page has an empty name.
+-- Lets the rest of the script run even if the server has no free memory. Once a script has written
+-- something, the server no longer refuses commands that may need memory. This write changes nothing,
+-- since no page has an empty name.
 local function write_without_free_memory()
     redis.call('ZREM', DEADLINES, '')
 end

@@ -117,7 +117,7 @@ local function second_touch_s(jitter)
 end
 
 -- Returns the number of seconds after which a visitor in the prequeue of an event has to check in
--- again. The last check-in before the start is postponed to just after the start, where the
+-- again. The last check-in before the start is postponed until just after the start, when the
 -- check-ins are spread over 2 seconds, or over a second for each 5000 visitors, see
 -- `interval_before_start` in the core.
 local function interval_before_start_s(jitter)

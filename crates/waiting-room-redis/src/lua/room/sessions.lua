@@ -167,8 +167,8 @@ local function hold(id, pass)
 end
 
 -- Returns whether the room of a site may extend sessions: it has a lease, and a slot for each of its
--- visitors. A slot from before a loss belongs to a visitor who may be among them. Counters are for new
--- visitors only.
+-- visitors. Slots from before a loss count, too, because they belong to visitors who may be among
+-- these. Counters apply to new visitors only.
 local function may_prolong()
     if room.site.counters then
         return true
