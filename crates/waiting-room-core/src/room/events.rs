@@ -290,7 +290,7 @@ impl Room {
     #[expect(clippy::unused_self, reason = "the signature is that with the feature")]
     fn prepare_draw(&mut self, _event: &Event, _now: Timestamp) {}
 
-    /// Puts rules into force that are known to be valid.
+    /// Puts valid rules into force.
     fn apply(&mut self, rules: RoomRules) {
         let is_random = |rules: &RoomRules| rules.queueing_method == QueueingMethod::Random;
         if is_random(&self.rules) && !is_random(&rules) {

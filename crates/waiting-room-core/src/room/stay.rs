@@ -16,7 +16,7 @@
 //! than one and a half of these intervals, which is 3 s. From then on, it is away: it keeps its
 //! place, but the slot is free for the next visitor.
 //!
-//! If a visitor does not come even though it is its turn, the caller decides how long it stays. The
+//! If a visitor does not come although its turn has come, the caller decides how long it stays. The
 //! streams of `tower-waiting-room` stay for 10 s after they have announced the turn, so such a
 //! visitor holds a slot for up to 13 s.
 
