@@ -80,10 +80,11 @@ impl RedisStoreOptions {
     /// Sets the events of the room, which may already be running or over. By default, a node adopts
     /// the events that the server stores, if there are any.
     ///
-    /// The server treats given events like the rules with which a node starts: a node that starts with
-    /// the same rules and events adopts what operators have changed since, and a node that starts with
-    /// other rules or events replaces both on all nodes. The events include the secret seeds of their
-    /// draws, which the server stores, because every node needs them at the start of the event.
+    /// The server treats these events like the rules that a node starts with: a node that starts
+    /// with the same rules and events adopts what operators have changed since, and a node that
+    /// starts with other rules or events replaces both on all nodes. The events include the secret
+    /// seeds of their draws, which the server stores, because every node needs them at the start of
+    /// the event.
     ///
     /// An event in progress is the exception (see [`follow_release`]): it continues even if a node
     /// starts without it, and a node that would change a part that is already fixed, such as the
