@@ -30,4 +30,4 @@ mod tests;
 #[cfg(doctest)]
 #[cfg(all(feature = "files", feature = "room"))]
 #[doc = include_str!("../../../docs/configuration-file.md")]
-struct Page;
+struct ConfigurationPage;
