@@ -18,7 +18,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let nginx = TrustedProxies::networks(["127.0.0.0/8", "::1"])?;
     let config = WaitingRoomConfig::builder("shop")
         .client_ip(ClientIp::x_forwarded_for(nginx))
-        .rate_limit(RateLimit::per_ip(Quota::per_hour(3)))
+        .rate_limit(RateLimit::per_ip(Quota::per_hour(6)))
         .total_active_users(1)
         .places_per_network(PlacesPerNetwork::Limit(2))
         .build()?;

@@ -15,14 +15,17 @@ use axum::{
     routing::{get, post},
 };
 use tokio::net::TcpListener;
-use tower_waiting_room::{Key, Quota, RateLimit, WaitingRoomConfig, WaitingRoomLayer};
+use tower_waiting_room::{
+    Key, Quota, RateLimit, WaitingRoomConfig, WaitingRoomLayer, request::MissingKey,
+};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let login = RateLimit::new("login", Quota::per_hour(3), Key::address());
+    let api_key = RateLimit::new("api_key", Quota::per_hour(3), Key::header("x-api-key"));
     let config = WaitingRoomConfig::builder("api")
         .rate_limit(login.methods([Method::POST]).path("/login"))
-        .rate_limit(RateLimit::new("api_key", Quota::per_hour(3), Key::header("x-api-key")))
+        .rate_limit(api_key.missing_key(MissingKey::Bypass))
         .rate_limit(RateLimit::per_ip(Quota::per_hour(360).burst(5)))
         .rate_limit(RateLimit::global(Quota::per_second(500)))
         .build()?;

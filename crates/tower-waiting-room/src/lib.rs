@@ -75,17 +75,12 @@
 //! - Limits by address and the places of a network need the address of the connection. With axum,
 //!   serve the application with `into_make_service_with_connect_info::<SocketAddr>()`. With tonic,
 //!   enable the `tonic` feature. With any other server, insert a [`PeerAddr`](request::PeerAddr) into
-//!   the extensions of each request. If the address is missing, limits by address answer with status 500,
-//!   and a [`tracing`] event at level `ERROR`, or a line on standard error, describes the fix. Behind
-//!   a proxy, also set [`client_ip`](config::WaitingRoomConfigBuilder::client_ip).
+//!   the extensions of each request. Otherwise, limits by address answer with status 500, and the log
+//!   or a line on standard error describes the fix.
 //! - A gate and a [leaky queue](rate::Algorithm::LeakyQueue) delay requests with tokio's timer.
 //!   Without a tokio runtime with time enabled, they refuse every request that would have to wait.
-//! - From the outside in, the order of layers is CORS, tracing, the waiting room, and then compression
-//!   and timeouts. CORS is outermost so that scripts can read refusals: pass
-//!   [`EXPOSED_HEADERS`](respond::EXPOSED_HEADERS) to `CorsLayer::expose_headers`.
-//!   [`Preflight`](config::Preflight) says what happens to a CORS preflight that reaches this layer.
-//! - Where axum's own body is needed, as by tower's `option_layer`, the layer needs
-//!   [`for_axum`](WaitingRoomLayer::for_axum).
+//! - The layer belongs inside of CORS and tracing, and outside of compression and timeouts
+//!   ([why](guide::wiring#where-the-layer-belongs)).
 //!
 //! # What it does not do
 //!

@@ -220,7 +220,7 @@ impl Telemetry {
             // Requests are refused because of this error, or a limit has no effect. In a process
             // without a subscriber, this line is the only report of the cause. A failed write is
             // ignored, because there is nowhere else to report it.
-            let line = format!("tower-waiting-room: misconfigured: room {room:?}: {what}\n");
+            let line = format!("tower-waiting-room: {code} in the room {room:?}: {what}\n");
             _ = io::stderr().write_all(line.as_bytes());
         }
     }

@@ -17,7 +17,7 @@ use crate::{
 /// A validated configuration of one layer.
 ///
 /// ```
-/// use std::{borrow::Cow, path::PathBuf, sync::Arc, time::Duration};
+/// use std::time::Duration;
 /// use tower_waiting_room::WaitingRoomConfig;
 ///
 /// let config = WaitingRoomConfig::builder("shop")
@@ -32,92 +32,14 @@ use crate::{
 /// # Ok::<(), tower_waiting_room::ConfigError>(())
 /// ```
 ///
-/// With the features `files` and `room`, a configuration can also come from a file, in which unknown fields
-/// are rejected. Here the file is in JSON:
+/// With the features `files` and `room`, a configuration can also come from a file, in which unknown
+/// fields are rejected. The repository's `docs/configuration-file.md` lists all fields. Here the file
+/// is in JSON:
 ///
 /// ```
 /// # use tower_waiting_room::WaitingRoomConfig;
 /// let config: WaitingRoomConfig = serde_json::from_str(
 ///     r#"{ "name": "shop", "total_active_users": 200, "session_duration": "5m" }"#,
-/// )?;
-/// # let _ = config;
-/// # Ok::<(), serde_json::Error>(())
-/// ```
-///
-/// A file can also contain rate limits, except those that need a closure. They have the
-/// form of the descriptors in a rules file:
-///
-/// ```
-/// # use tower_waiting_room::WaitingRoomConfig;
-/// let config: WaitingRoomConfig = serde_json::from_str(
-///     r#"{
-///         "name": "api",
-///         "client_ip": { "header": "x-forwarded-for", "trusted": ["10.0.0.0/8"] },
-///         "rate_headers": "draft11_strict",
-///         "rate_limits": [
-///             {
-///                 "key": "remote_address",
-///                 "rate_limit": { "name": "per_ip", "unit": "minute", "requests_per_unit": 120 }
-///             },
-///             {
-///                 "key": "header.x-api-key",
-///                 "descriptors": [{
-///                     "key": "method", "value": ["POST", "PUT"], "soft": true,
-///                     "rate_limit": {
-///                         "name": "writes", "unit": "hour", "requests_per_unit": 1000, "burst": 50
-///                     }
-///                 }]
-///             }
-///         ]
-///     }"#,
-/// )?;
-/// # let _ = config;
-/// # Ok::<(), serde_json::Error>(())
-/// ```
-///
-/// A file can also schedule events, here with a prequeue and a draw:
-///
-/// ```
-/// # use tower_waiting_room::WaitingRoomConfig;
-/// let config: WaitingRoomConfig = serde_json::from_str(
-///     r#"{
-///         "name": "shop",
-///         "total_active_users": 200,
-///         "events": [{
-///             "name": "doors",
-///             "prequeue_start": "2027-03-01T09:30:00+01:00",
-///             "start": "2027-03-01T10:00:00+01:00",
-///             "end": "2027-03-01T12:00:00+01:00",
-///             "seed": "4f1c7d02a9e86b35f0c1d2e3a4b5c6d74f1c7d02a9e86b35f0c1d2e3a4b5c6d7",
-///             "total_active_users": 500,
-///             "new_users_per_minute": 100
-///         }]
-///     }"#,
-/// )?;
-/// # let _ = config;
-/// # Ok::<(), serde_json::Error>(())
-/// ```
-///
-/// A file can also limit concurrency. Each limit is a number, `"unlimited"` or an adaptive limit:
-///
-/// ```
-/// # use tower_waiting_room::WaitingRoomConfig;
-/// let config: WaitingRoomConfig = serde_json::from_str(
-///     r#"{
-///         "name": "api",
-///         "concurrency": [
-///             { "limit": 64, "queue": 256, "max_wait": "2s" },
-///             { "name": "tenant", "limit": 8, "for_each": "header.x-api-key" },
-///             {
-///                 "name": "reports", "limit": 4, "path_prefix": "/reports/", "release_at": "head",
-///                 "discipline": { "fair_by": { "key": "cookie.team" } }, "max_wait": "1s"
-///             },
-///             {
-///                 "name": "models", "path_prefix": "/v1/", "body_stall": "none",
-///                 "adaptive": { "gradient2": { "max": 100, "latency_target": "250ms" } }
-///             }
-///         ]
-///     }"#,
 /// )?;
 /// # let _ = config;
 /// # Ok::<(), serde_json::Error>(())

@@ -242,7 +242,7 @@ fn without_a_subscriber_each_layer_prints_the_remedy_once() {
     let said = String::from_utf8(output.stderr).unwrap();
     let line = |room| {
         let hint = Misconfiguration::PeerUnknown;
-        format!("tower-waiting-room: misconfigured: room \"{room}\": {hint}\n")
+        format!("tower-waiting-room: peer_unknown in the room \"{room}\": {hint}\n")
     };
     assert_eq!(said, line("first") + &line("second"));
 }
