@@ -26,3 +26,8 @@ pub use crate::misconfiguration::Misconfiguration;
 #[cfg(test)]
 #[cfg(all(feature = "files", feature = "room"))]
 mod tests;
+
+#[cfg(doctest)]
+#[cfg(all(feature = "files", feature = "room"))]
+#[doc = include_str!("../../../docs/configuration-file.md")]
+struct ConfigurationPage;
