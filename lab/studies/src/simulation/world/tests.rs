@@ -6,11 +6,12 @@ use waiting_room_core::{
     time::ManualClock,
 };
 
+use waiting_room_sim::{Report, Trace, seeds};
+
 use super::{Run, World};
-use crate::{
-    Habits, Report, Scenario, Trace,
+use crate::simulation::{
+    Habits, Scenario,
     desk::{Desk, Door, Reply, Token},
-    seeds::seeds,
 };
 
 mod events;
