@@ -261,7 +261,7 @@ fn values(property: &Value) -> String {
     let word = |word: &Value| format!("`{}`", word.to_string().trim_matches('"'));
     if let Some(name) = property["$ref"].as_str() {
         let name = name.rsplit('/').next().unwrap();
-        return if ["digest", "duration", "key", "path", "time"].contains(&name) {
+        return if ["digest", "duration", "key", "path", "time", "value"].contains(&name) {
             name
         } else {
             "table"
