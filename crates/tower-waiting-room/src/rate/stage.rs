@@ -91,7 +91,7 @@ pub(crate) enum Rated {
 }
 
 impl Rated {
-    /// Returns whether the request may continue at once, for the usual reason.
+    /// Returns whether the request may continue at once, with the usual reason for an admission.
     #[inline]
     pub(crate) fn is_allowed(&self) -> bool {
         if let Self::Pass(report) = self {
