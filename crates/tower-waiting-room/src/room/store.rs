@@ -65,8 +65,7 @@ pub(crate) trait RoomStore: Send + Sync {
 
     fn home(&self) -> Option<PassHome>;
 
-    /// Waits for the time `after`, delivers the ends of sessions, and then puts a question to the
-    /// store.
+    /// Waits for `after`, delivers the ends of sessions, and then puts a question to the store.
     fn ask(
         &self,
         question: Question,
