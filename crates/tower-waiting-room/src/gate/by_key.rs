@@ -7,8 +7,8 @@ use std::{
 
 use waiting_room_core::{Gate, rate::KeyHash};
 
-/// A map of gates whose shards have a lock each. A gate is created, cloned and removed while the
-/// shard of its key is locked.
+/// A map of gates in shards, each with a lock of its own. A gate is created, cloned and removed
+/// while the shard of its key is locked.
 pub(super) struct GatesByKey(Box<[Mutex<HashMap<KeyHash, Gate>>]>);
 
 impl GatesByKey {

@@ -333,8 +333,8 @@ const ASKED: u32 = u32::MAX;
 
 /// A collection of a few values, in no particular order.
 ///
-/// The first value needs no allocation, and no or one value is copied and dropped in a few instructions.
-/// Further values form a list.
+/// The first value needs no allocation, and a collection of at most one value is copied and dropped
+/// in a few instructions. Further values form a list.
 #[derive(Clone, Debug)]
 pub(crate) struct Few<T> {
     /// One of the values, or `None` if there is none.

@@ -21,7 +21,7 @@ impl WaitingRoomHandle {
         Self { pipeline }
     }
 
-    /// Returns the name of the room, or of a layer without a room.
+    /// Returns the name of the layer, which is also the name of its room.
     #[must_use]
     pub fn name(&self) -> &str {
         self.pipeline.name()
@@ -169,7 +169,8 @@ impl WaitingRoomHandle {
     /// Returns the number of requests with each reason since the layer was created, in no particular
     /// order. The names of the reasons are those of `docs/answers.md`, such as `admitted:pass`.
     ///
-    /// At most 256 reasons are counted separately, and the requests with others together as `other`.
+    /// At most 256 reasons are counted separately. Requests with any other reason are counted
+    /// together as `other`.
     ///
     /// ```
     /// # use tower_waiting_room::{WaitingRoomConfig, WaitingRoomLayer};

@@ -1,4 +1,4 @@
-//! The state of a request on its way through the stages, the stages, and the waits on the way.
+//! A request's path through the pipeline: its state, the stages, and the waits between them.
 //!
 //! There are two kinds of waits. A **question** is a wait for a store's reply, on which the
 //! answer to the request depends. A **delay** is a wait that a limit or a gate imposes: for a
@@ -138,8 +138,8 @@ impl Journey {
         self.clock.has_waited(clock);
     }
 
-    /// Returns whether the journey of a request that the layer has answered is over: the answer has
-    /// its body, and no pass is being renewed.
+    /// For a request that the layer itself has answered, returns whether nothing is left to do: the
+    /// answer's body is set, and no pass is being renewed.
     pub(crate) const fn is_over(&self) -> bool {
         if self.opening.is_some() {
             return false;
@@ -178,7 +178,7 @@ pub(super) enum Stage {
     /// Counts the requests that reach the stage, and lets all of them continue.
     #[cfg(test)]
     Probe(&'static std::sync::atomic::AtomicU32),
-    /// Opens a push stream, or refuses it.
+    /// Opens a push stream, or refuses to.
     Push,
     /// Accepts a pass, answers an early ticket, or asks the store.
     Room,

@@ -208,7 +208,7 @@ impl Frame {
     }
 }
 
-/// Writes what the script of the page needs to know.
+/// Writes the data that the script of the page needs.
 fn write_data(frame: &Frame, answer: &Answer, title: &str, retry: &str, html: &mut String) {
     html.push_str(answer.outcome.as_str());
     html.push_str("\" data-retry=\"");
@@ -297,7 +297,7 @@ fn write_paragraph(begin: &str, sentence: &Option<Cow<'static, str>>, html: &mut
 }
 
 /// Writes the detail. If it contains the 64 digits with which anyone can check a draw, the visitor
-/// opens it to see all of them.
+/// has to open the detail to see them all.
 fn write_detail(answer: &Answer, detail: &Option<Cow<'static, str>>, html: &mut String) {
     let published = answer.event.iter().flat_map(|event| [&event.seed, &event.commitment]);
     let mut parts = published.flatten().filter_map(|digits| {

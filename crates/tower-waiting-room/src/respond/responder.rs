@@ -43,7 +43,7 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Responder {
     id: LayerId,
-    /// The name of the room, or of a layer without a room.
+    /// The name of the layer, which is also the name of its room.
     pub(super) room: Arc<str>,
     /// The page for navigations.
     pub(super) page: Page,
@@ -146,7 +146,7 @@ impl Responder {
         client: &Client,
     ) -> Option<Frequent<'_>> {
         let headers = self.prepared.refused_page.as_ref()?;
-        // A template may show the token, which is for one visitor only.
+        // A template may show the token, which is only for one visitor.
         let is_page = client.kind == ClientKind::Navigation && facts.outcome == Outcome::Refuse;
         if !is_page || facts.token.is_some() {
             return None;

@@ -140,7 +140,8 @@ impl Sentence {
 
     /// Returns what is wrong with this sentence as a translation of `english`, which has the same
     /// name: every form needs the arguments of the English form `other`, and no others. Only the
-    /// count may be left out of forms for few numbers, which can name the number in a word.
+    /// count may be left out, and only in forms for few numbers, which can write the number as a
+    /// word.
     pub(super) fn check(&self, name: &str, english: &Self) -> Result<(), String> {
         if self.other.is_empty() || self.forms.iter().any(|(_, pieces)| pieces.is_empty()) {
             return Err(format!("`{name}` without a text"));

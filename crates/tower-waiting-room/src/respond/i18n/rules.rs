@@ -2,10 +2,10 @@
 //! numbers and the sentences of a paragraph are joined.
 //!
 //! A sentence has a form for each category of its language, and the form `other` for all numbers
-//! without a form of their own. Languages that only distinguish one from other numbers, or no numbers
-//! at all, therefore need no rule here. Tests compare the rules with the `icu_plurals` crate, which
-//! is not used otherwise because it needs a dozen other crates. The `intl_pluralrules` crate has
-//! wrong rules for Arabic, Latvian, Lithuanian and Romanian.
+//! without a form of their own. Languages that distinguish only one from all other numbers, or do
+//! not distinguish numbers at all, therefore need no rule here. Tests compare the rules with the
+//! `icu_plurals` crate, which is used only there because it needs a dozen other crates. The
+//! `intl_pluralrules` crate has wrong rules for Arabic, Latvian, Lithuanian and Romanian.
 
 use std::ops::RangeInclusive;
 

@@ -1,4 +1,4 @@
-//! The tokens that the room issues, and their way into a response.
+//! The tokens that the room issues, and how they are added to responses.
 
 use http::HeaderMap;
 use waiting_room_core::{Pass, Ticket, Timestamp};
@@ -50,7 +50,7 @@ impl RoomStage {
     ///
     /// A sliding session may outlast this pass, because a renewal may reach the store even if the
     /// response with the fresh pass is lost. The expired pass still identifies the session, which
-    /// goes on.
+    /// continues.
     pub(super) fn pass_token(&self, pass: &Pass, now: Timestamp) -> Token {
         let until =
             if self.is_sliding() { Tokens::session_may_last(pass) } else { pass.expires_at };
