@@ -6,7 +6,7 @@ use http::{Request, Response, StatusCode};
 use tokio::time::Instant;
 use tower::{Layer, Service, ServiceBuilder, ServiceExt, service_fn};
 use tower_waiting_room::{
-    Concurrency, KeyRing, StoreFailure, WaitingRoomLayer,
+    KeyRing, StoreFailure, WaitingRoomLayer,
     config::WaitingRoomConfigBuilder,
     room::{RoomRules, SessionRenewal, StoreErrorKind},
 };
@@ -36,17 +36,6 @@ async fn a_young_pass_is_not_renewed_and_an_older_one_is() {
     assert!(ann.get(&house).await.cookie().is_none());
     house.advance(1);
     assert!(ann.get(&house).await.cookie().is_some());
-}
-
-#[tokio::test]
-async fn a_pass_is_renewed_even_if_the_gate_refuses_the_request() {
-    let house = House::new(config().concurrency(Concurrency::limit(0).queue(0)));
-    let mut ann = Visitor::default();
-    for _ in 0..3 {
-        let seen = ann.get(&house).await;
-        assert_eq!((&*seen.reason, seen.cookie().is_some()), ("refused:gate_full", true));
-        house.advance(80);
-    }
 }
 
 #[tokio::test]
