@@ -299,6 +299,8 @@ mod tests {
             "for_each is a limit that nodes share, expected one gate for all requests, because the \
              share belongs to one gate"
         );
+        let nothing_reserved = shared().classes([0, 0], Duration::from_secs(1), |_| 0);
+        WaitingRoomConfig::builder("api").concurrency(nothing_reserved).build().unwrap();
         assert_eq!(
             error(shared().classes([1, 0], Duration::from_secs(1), |_| 0)),
             "reserved is 1 permits in total, expected 0, because the share of the node may become \

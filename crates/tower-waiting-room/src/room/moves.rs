@@ -134,6 +134,7 @@ mod tests {
         assert!(moves.0.is_empty());
         let failed = moves.ask(ID, ready(Err(StoreError::new(StoreErrorKind::Busy)))).await;
         assert_eq!(failed.unwrap_err().kind(), StoreErrorKind::Busy);
+        assert!(moves.0.is_empty());
     }
 
     #[tokio::test]
