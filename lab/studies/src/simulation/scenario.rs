@@ -114,6 +114,7 @@ impl Scenario {
     }
 
     /// Sets the behaviour of the visitors.
+    #[cfg(test)]
     pub(crate) fn habits(mut self, habits: Habits) -> Self {
         self.habits = habits;
         self

@@ -32,11 +32,6 @@ impl World {
         Ok(Self(Run::new(desk, scenario, trace)))
     }
 
-    /// Jumps to the next event and returns its time; `None` when there are no more events.
-    pub(crate) fn step(&mut self) -> Option<Timestamp> {
-        self.0.step()
-    }
-
     /// Runs until there are no more events: the trace has ended, and all visitors have gone.
     pub(crate) fn run(self) -> Report {
         self.0.run()
@@ -131,6 +126,7 @@ impl<D: Door> Run<D> {
         self.oracle.finish(self.now).with_seed(self.seed)
     }
 
+    /// Jumps to the next event and returns its time; `None` when there are no more events.
     pub(crate) fn step(&mut self) -> Option<Timestamp> {
         let queued = self.queue.peek().map(|Reverse((at, _))| *at);
         match self.next_arrival {

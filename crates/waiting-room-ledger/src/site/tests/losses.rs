@@ -6,6 +6,7 @@ use std::time::Duration;
 use waiting_room_core::{
     Reason, Store, Verdict, VisitorId,
     room::{Renewal, RoomMode},
+    time::Clock,
 };
 use waiting_room_redis::site::GlobalNews;
 
@@ -296,7 +297,14 @@ async fn slots_that_the_line_will_use_are_not_given_back() {
 
         // Nobody takes it, so it goes back.
         site.clock.advance(Duration::from_secs(4));
-        site.grant(ActiveVisitors, 0).await;
+        let epoch = said.slots.epoch;
+        let heard = site.clock.now();
+        let lease = LEASE;
+        let granted = said.slots.granted;
+        let reserve = 0;
+        let recall = true;
+        let grant = GlobalNews::Grant { epoch, heard, lease, granted, reserve, recall };
+        site.receive(ActiveVisitors, grant).await;
         let said = site.say().await;
         assert_eq!((said.slots.returned, said.free), (1, 0));
 
