@@ -40,8 +40,8 @@ impl Share {
         Arc::new(Self { limit, gate, clock, is_running: AtomicBool::new(false) })
     }
 
-    /// Spawns the task unless it is already running. Returns whether the task is running now, which
-    /// it is not if there is no runtime. This method is called for every request at the gate.
+    /// Spawns the task unless it is already running. Returns whether the task is running now.
+    /// Without a runtime, it is not. This method is called for every request at the gate.
     pub(super) fn start(self: &Arc<Self>) -> bool {
         if self.is_running.load(Ordering::Acquire) {
             return true;

@@ -166,8 +166,8 @@ impl WaitingRoomHandle {
         push.iter().for_each(|streams| streams.end_all());
     }
 
-    /// Returns the number of requests with each reason since the layer was created, in no particular
-    /// order. The names of the reasons are those of `docs/answers.md`, such as `admitted:pass`.
+    /// Returns the number of requests with each reason since the layer was created, in no
+    /// particular order. `docs/answers.md` lists the names of the reasons, such as `admitted:pass`.
     ///
     /// At most 256 reasons are counted separately. Requests with any other reason are counted
     /// together as `other`.

@@ -5,7 +5,7 @@
 //!           ▼                                                    │
 //!  open ─► idle ── due, called, or at the front ─► stay ─► verdict
 //!           │                                                    │
-//!           │                                    turn: `turn` ───┴─► idle until the visitor has come
+//!           │                                    turn: `turn` ───┴─► idle until the visitor enters
 //!           └─ nothing sent for a while: a comment
 //! ```
 //!

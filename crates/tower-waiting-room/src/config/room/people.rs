@@ -85,8 +85,8 @@ impl WaitingRoomConfigBuilder {
     }
 
     /// Sets the time for which a visitor whose session has lapsed, for example in the middle of a
-    /// form, may return ahead of the line. By default there is no such time, and the visitor starts
-    /// again at the back of the line.
+    /// form, may return ahead of the line. By default, such a visitor starts again at the back of
+    /// the line.
     ///
     /// Within this time, a request with the lapsed pass is ordered by the visitor's first arrival.
     /// It continues at once if a slot is free. Otherwise the visitor gets a place at the front of

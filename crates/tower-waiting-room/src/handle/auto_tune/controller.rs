@@ -44,7 +44,7 @@ struct Period {
     refused: u64,
 }
 
-/// What a decision depends on besides the gate.
+/// The facts that a decision depends on, apart from the gate.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Observation {
     /// The rate in effect.
