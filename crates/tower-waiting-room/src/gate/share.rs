@@ -4,9 +4,9 @@
 //! starts when the layer is created inside a tokio runtime, and otherwise with the first request. It
 //! ends with the last reference to the gate, so it keeps reporting requests that outlive the layer.
 //!
-//! If the task ends earlier, because its runtime has shut down or a renewal has panicked, the limit
-//! becomes zero at once, because other nodes get the share if it is not renewed. The next request
-//! starts another task, which joins as a new node.
+//! The task may end earlier, if its runtime shuts down or a renewal panics. The limit then becomes
+//! zero at once, because other nodes get the share if it is not renewed. The next request starts
+//! another task, which joins as a new node.
 
 use std::sync::{
     Arc, Weak,

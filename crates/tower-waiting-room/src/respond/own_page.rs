@@ -437,7 +437,7 @@ fn is_clean<const N: usize>(block: &[u8; N]) -> bool {
 }
 
 /// Returns whether a byte is escaped in HTML: `"`, `&`, `'`, `/`, `<` or `>`. Two of these bytes
-/// differ from their successors in one bit only.
+/// differ from their successors in only one bit.
 const fn is_escaped(byte: u8) -> bool {
     (byte | 1 == b'\'') | (byte | 2 == b'>') | (byte == b'"') | (byte == b'/')
 }
