@@ -10,7 +10,7 @@
 //! ```
 //!
 //! The stream has no task. It runs when the server polls it: the timer of the stream, a call from
-//! [`Streams`](crate::room::Streams) or the reply of the store wakes the task of the connection. A
+//! [`Streams`](crate::room::Streams) or the store's reply wakes the task of the connection. A
 //! server polls only as fast as the client reads, so at most one event exists at a time, and it is
 //! never older than the moment at which the server asks for it.
 //!

@@ -2,7 +2,8 @@
 //!
 //! An attacker can request pages as often as answers for programs, and a template engine needs
 //! about 90 000 instructions to render a page like this one. The page is therefore written straight
-//! into one buffer. What is the same in every page of a language is joined once, into a [`Frame`].
+//! into one buffer. The parts that are the same in every page of a language are joined once, into a
+//! [`Frame`].
 //!
 //! The style and the script are the same in every page. The `Content-Security-Policy` therefore
 //! allows them by their hashes, and a finished page can be sent to several visitors.
