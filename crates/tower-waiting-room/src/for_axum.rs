@@ -6,7 +6,7 @@
 //!
 //! ```text
 //!  ResponseBody<Body> ─┬─ the application's body without permits ─► that body
-//!                      ├─ an answer of the layer ─────────────────► a body with its bytes
+//!                      ├─ an answer from the layer ───────────────► a body with its bytes
 //!                      └─ permits, or a push stream ──────────────► a body that boxes the wrapper
 //! ```
 

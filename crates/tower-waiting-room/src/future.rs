@@ -10,10 +10,10 @@
 //! ```
 //!
 //! When the future is created, the pipeline advances the request as far as possible without
-//! waiting. Most requests therefore start in `Called` or `Answered`. A request enters `Waiting` once
-//! for each event that it has to wait for: the reply of the rate limit store, the verdict of the
-//! room, a turn in a leaky queue, or a permit. While the request waits, the future owns the request
-//! and the inner service. The inner service is driven to readiness only when the request is
+//! waiting. Most requests therefore start in `Called` or `Answered`. A request enters `Waiting`
+//! once for each event that it has to wait for: a reply from the rate limit store, a verdict from
+//! the room, a turn in a leaky queue, or a permit. While the request waits, the future owns the
+//! request and the inner service. The inner service is driven to readiness only when the request is
 //! forwarded.
 //!
 //! A request that does not involve a room is `Direct` once it is forwarded. Of its journey, the
@@ -172,7 +172,7 @@ where
     }
 
     /// Creates the future of a request in a layer in which only the limits decide. A request that
-    /// they allow needs no journey, because at most their report is still to be used.
+    /// they allow needs no journey, because only their report may still be needed.
     fn rated(pipeline: &Arc<Pipeline>, inner: &mut S, mut request: Request<B>) -> Self {
         let findings = Findings::default();
         let clock = RequestClock::default();
@@ -293,8 +293,8 @@ fn taken<S: Clone>(inner: &mut S) -> S {
     mem::replace(inner, clone)
 }
 
-/// Adds the body to an answer of the layer: the push stream that the request has opened, or the
-/// bytes of the answer.
+/// Adds the body to the layer's answer: the push stream that the request has opened, or the bytes
+/// of the answer.
 fn answered<B>(
     pipeline: &Arc<Pipeline>,
     journey: &mut Journey,
@@ -320,7 +320,7 @@ fn prepare<B: 'static>(pipeline: &Pipeline, journey: &mut Journey, request: &mut
     }
 }
 
-/// Builds the answer of the layer to a request.
+/// Builds the layer's answer to a request.
 fn answer<B: 'static>(
     pipeline: &Pipeline,
     findings: &Findings,

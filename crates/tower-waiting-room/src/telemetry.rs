@@ -2,8 +2,8 @@
 //!
 //! All stages report through [`Telemetry`]. Events are always emitted, while metrics require the
 //! `metrics` feature, without which `no_recorder.rs` discards them. Neither events nor metrics are
-//! sent to clients. A few counts are kept for the operator's handle as well. The metrics are those of
-//! `table.rs`, which `docs/metrics.md` describes; the events are:
+//! sent to clients. A few counts are kept for the operator's handle as well. `table.rs` lists the
+//! metrics, and `docs/metrics.md` describes them. The events are:
 //!
 //! | kind | name | fields or labels |
 //! |---|---|---|

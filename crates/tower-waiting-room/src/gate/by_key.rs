@@ -1,4 +1,4 @@
-//! The gates of a set with a key, by the hashes of their keys.
+//! The gates of a set with a key, indexed by the hashes of their keys.
 
 use std::{
     collections::HashMap,

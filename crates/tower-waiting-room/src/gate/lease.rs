@@ -9,7 +9,7 @@
 //!                   └─ PermitHandle                   for as long as the application keeps it
 //!
 //!  Sweeper (Weak) ──► takes the permit out, although holders remain:
-//!                     the body is not read for `body_stall`, or `max_hold` is over
+//!                     the body is not read for `body_stall`, or `max_hold` has passed
 //! ```
 //!
 //! Release is tied to `drop`, so a permit is released in the same way whether the request succeeds,
@@ -69,7 +69,7 @@ pub(crate) struct HeldPermit {
     is_over: AtomicBool,
 }
 
-/// The permits of all gates that a request has passed. Most layers have no gate or one.
+/// The permits of all gates that a request has passed. Most layers have at most one gate.
 pub(crate) type Permits = Few<Arc<HeldPermit>>;
 
 /// Returns how long the application may wait for a frame of the request's body: the shortest

@@ -4,9 +4,9 @@
 //! starts when the layer is created inside a tokio runtime, and otherwise with the first request. It
 //! ends with the last reference to the gate, so it keeps reporting requests that outlive the layer.
 //!
-//! If the task ends earlier, because its runtime has shut down or a renewal has panicked, the limit
-//! becomes zero at once, because other nodes get the share if it is not renewed. The next request
-//! starts another task, which joins as a new node.
+//! The task may end earlier, if its runtime shuts down or a renewal panics. The limit then becomes
+//! zero at once, because other nodes get the share if it is not renewed. The next request starts
+//! another task, which joins as a new node.
 
 use std::sync::{
     Arc, Weak,
@@ -40,8 +40,8 @@ impl Share {
         Arc::new(Self { limit, gate, clock, is_running: AtomicBool::new(false) })
     }
 
-    /// Spawns the task unless it is already running. Returns whether the task is running now, which
-    /// it is not if there is no runtime. This method is called for every request at the gate.
+    /// Spawns the task unless it is already running. Returns whether the task is running now.
+    /// Without a runtime, it is not. This method is called for every request at the gate.
     pub(super) fn start(self: &Arc<Self>) -> bool {
         if self.is_running.load(Ordering::Acquire) {
             return true;

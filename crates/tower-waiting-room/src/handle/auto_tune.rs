@@ -134,9 +134,9 @@ impl Tuner {
     /// The rate is lowered by three tenths if the gate refused a request or had a queue for the
     /// whole period. The rate is raised by a twentieth of the upper bound if visitors wait because
     /// of the rate, and if at most four fifths of the gate were in use, and will still be once a
-    /// whole session's worth of visitors at the current rate is active. The rate is kept for 30
-    /// seconds after an increase, and for half a session, but at least 30 seconds, after a
-    /// decrease; only an overload after an increase is acted on at once. A rate that an operator
+    /// whole session's worth of visitors at the current rate is active. After an increase, the rate
+    /// is kept for 30 seconds. After a decrease, it is kept for half a session, but at least for 30
+    /// seconds. Only an overload after an increase is acted on at once. A rate that an operator
     /// sets is the new starting point, even outside the bounds, and the next change returns to
     /// them.
     ///

@@ -84,7 +84,7 @@ pub(crate) struct Opening {
     /// The language of the sentences in the events, or `None` if the client is not the waiting page
     /// and needs no sentences.
     pub(super) language: Option<Language>,
-    /// The answer of the store to the first question, once the store has answered.
+    /// The store's answer to the first question, once the store has answered.
     pub(super) told: Option<(Ticket, Reason)>,
 }
 
@@ -221,7 +221,7 @@ impl Stage {
 /// Dropping a `Pending` removes the request from the queue in which it waits. A store that has been
 /// asked may or may not have made its decision.
 pub(crate) enum Pending {
-    /// A wait for the reply of the rate limit store that the nodes share.
+    /// A wait for a reply from the rate limit store that the nodes share.
     Charge(Box<PendingCharge>),
     /// A wait until the room's store has been told that the visitor leaves, and then the answer.
     Leave(BoxFuture<Response<Bytes>>),
@@ -229,7 +229,7 @@ pub(crate) enum Pending {
     Permit(Box<Waiting>),
     /// A wait for the request's turn in a leaky queue.
     Turn(Box<Turn>),
-    /// A wait for the verdict of the room's store.
+    /// A wait for a verdict from the room's store.
     Verdict(BoxFuture<Result<Verdict, StoreError>>),
 }
 

@@ -340,7 +340,7 @@ impl Pipeline {
         self.room.as_deref().map_or(Continue(()), step)
     }
 
-    /// Returns the effect on a request of a stage that stops it.
+    /// Returns the effect of a stage that stops a request.
     ///
     /// In shadow mode, a request waits only for the replies on which its decision depends, and
     /// continues whatever the decision is. The first decision against the request is recorded as

@@ -55,8 +55,8 @@ impl Pipeline {
 
     /// Answers either device of a visitor who continues on another device.
     ///
-    /// The ticket of the request is charged first, whatever the answer is, because the rate limits
-    /// do not apply to tickets. A client without a ticket is charged against the limits.
+    /// The request's ticket is charged first, whatever the answer is, because the rate limits do
+    /// not apply to tickets. A client without a ticket is charged against the limits.
     fn transfer(&self, room: &RoomStage, head: &RequestHead<'_>, journey: &Journey) -> Reply {
         let now = journey.times(&self.clock).now;
         let visitor = &journey.visitor;

@@ -146,7 +146,7 @@ impl Pipeline {
     }
 }
 
-/// Returns the order of a visitor in the line, as far as its ticket shows it.
+/// Returns the order of a visitor in the line, as far as its ticket reveals the order.
 ///
 /// The order decides only which streams check first. If the room orders its visitors in a different
 /// way, visitors learn of their turn when the store asks them to check in.

@@ -5,12 +5,12 @@
 //!           ▼                                                    │
 //!  open ─► idle ── due, called, or at the front ─► stay ─► verdict
 //!           │                                                    │
-//!           │                                    turn: `turn` ───┴─► idle until the visitor has come
+//!           │                                    turn: `turn` ───┴─► idle until the visitor enters
 //!           └─ nothing sent for a while: a comment
 //! ```
 //!
 //! The stream has no task. It runs when the server polls it: the timer of the stream, a call from
-//! [`Streams`](crate::room::Streams) or the reply of the store wakes the task of the connection. A
+//! [`Streams`](crate::room::Streams) or the store's reply wakes the task of the connection. A
 //! server polls only as fast as the client reads, so at most one event exists at a time, and it is
 //! never older than the moment at which the server asks for it.
 //!

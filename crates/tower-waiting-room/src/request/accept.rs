@@ -132,9 +132,9 @@ impl Ranges {
         (!is_empty).then_some(ranges)
     }
 
-    /// Returns the form with the highest weight. Ties are broken by the precedence of the range that
-    /// applies to the form: the most specific range that matches it, and of equally specific ones,
-    /// the first in the header.
+    /// Returns the form with the highest weight. Ties are broken by the precedence of the range
+    /// that applies to the form: the most specific range that matches it, or, among equally
+    /// specific ranges, the first in the header.
     fn best(&self, offers_html: bool) -> Option<Offer> {
         let mut best = None;
         let mut highest = [0; 3];

@@ -193,7 +193,7 @@ enum Fetch {
     /// The browser shows the answer as a page or in a frame.
     Navigation,
     /// The browser uses the answer as a part of a page, for example as an image, and cannot display
-    /// any answer of the layer.
+    /// any of the layer's answers.
     Resource,
     /// The browser passes the answer to a script.
     Script,

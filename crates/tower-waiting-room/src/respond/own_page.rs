@@ -2,7 +2,8 @@
 //!
 //! An attacker can request pages as often as answers for programs, and a template engine needs
 //! about 90 000 instructions to render a page like this one. The page is therefore written straight
-//! into one buffer. What is the same in every page of a language is joined once, into a [`Frame`].
+//! into one buffer. The parts that are the same in every page of a language are joined once, into a
+//! [`Frame`].
 //!
 //! The style and the script are the same in every page. The `Content-Security-Policy` therefore
 //! allows them by their hashes, and a finished page can be sent to several visitors.
@@ -437,7 +438,7 @@ fn is_clean<const N: usize>(block: &[u8; N]) -> bool {
 }
 
 /// Returns whether a byte is escaped in HTML: `"`, `&`, `'`, `/`, `<` or `>`. Two of these bytes
-/// differ from their successors in one bit only.
+/// differ from their successors in only one bit.
 const fn is_escaped(byte: u8) -> bool {
     (byte | 1 == b'\'') | (byte | 2 == b'>') | (byte == b'"') | (byte == b'/')
 }

@@ -1,7 +1,7 @@
-//! Selects how an answer of the layer is rendered.
+//! Selects how an answer by the layer is rendered.
 //!
 //! ```text
-//!               ┌─► the closure of the application   if it returns a response
+//!               ┌─► the application's closure        if it returns a response
 //!               ├─► a constant response              a ticket is presented too often
 //! Unforwarded ──┼─► prepared headers and a body      a limit or a gate refuses a program, or a browser;
 //!               │                                    a program or a browser waits

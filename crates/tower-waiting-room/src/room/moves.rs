@@ -29,7 +29,7 @@ use super::sessions::IdHasher;
 #[derive(Debug, Default)]
 pub(crate) struct Moves(DashMap<VisitorId, Weak<Awaited>, BuildHasherDefault<IdHasher>>);
 
-/// The answer of the store, once it is known.
+/// The store's answer, once it is known.
 type Awaited = OnceCell<Result<Verdict, StoreErrorKind>>;
 
 impl Moves {

@@ -52,8 +52,8 @@ impl RoomOptions {
     ///
     /// # Errors
     ///
-    /// Returns an error for a challenge, an identity or push without a room, for invalid options of
-    /// push or of some visitors, for an identity or a recovery pause without keys, for a
+    /// Returns an error for a challenge, an identity or push without a room, for invalid options
+    /// for push or for some visitors, for an identity or a recovery pause without keys, for a
     /// cookie that browsers would not accept, for too many keys, or for two keys with the same id.
     pub(crate) fn validate(&self, rules: &RoomRules, has_room: bool) -> Result<(), ConfigError> {
         let contradicts = |field, given: &str, expected: &str| {

@@ -405,9 +405,9 @@ impl RoomStage {
         Visit::new(pass, reason, Arc::clone(&self.sessions))
     }
 
-    /// Ends the session of a pass if the response revokes it, or if the session has ended in the
-    /// meantime, either through its [`Visit`] or because a renewal found that the session was over.
-    /// The response then deletes the visitor's token.
+    /// Ends the session of a pass if the response revokes the pass, or if the session has ended in
+    /// the meantime, either through its [`Visit`] or because a renewal found that the session was
+    /// over. The response then deletes the visitor's token.
     ///
     /// Returns the call that ends the session in the store, or `None` if the session continues.
     #[inline]

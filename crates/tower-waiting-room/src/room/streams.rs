@@ -7,8 +7,8 @@
 //!
 //! ```text
 //!  in order of the line:   █ █ █ █ █ █ █ █ │ █ █ █ █ █ █ █ █ █ █ █ █ …        ▒ ▒
-//!                          the front looks │ the others look when the   told that it
-//!                          twice a second  │ store asks for a check-in  is their turn
+//!                         the front checks │ the others check when the  told that it
+//!                           twice a second │ store asks for a check-in  is their turn
 //! ```
 //!
 //! The front consists of one stream for each of the first [`Streams::FRONT`] visitors. A stream
@@ -104,7 +104,7 @@ pub(crate) struct StreamPlace {
     pub(crate) end: StreamEnd,
 }
 
-/// What a stream learns when it is polled.
+/// The facts that a stream learns when it is polled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Standing {
     /// Whether the stream has to check for its turn at once, because a slot may have become free.

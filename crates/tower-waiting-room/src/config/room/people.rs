@@ -19,9 +19,9 @@ impl WaitingRoomConfigBuilder {
     /// came later by more than `longest`.
     ///
     /// A head start affects only the order. A visitor with a head start waits like any other, and
-    /// takes a slot only if one is free. The head start is fixed when the visitor's first ticket is
-    /// issued, or the next first ticket after that one has lapsed, and is sealed into the ticket.
-    /// If the class of a visitor changes while it is in line, its place stays the same.
+    /// takes a slot only if one is free. The head start is fixed, and sealed into the ticket, when
+    /// the visitor gets its first ticket, or another first ticket after that one has lapsed. If the
+    /// class of a visitor changes while it is in line, its place stays the same.
     ///
     /// With [`QueueingMethod::Random`](crate::room::QueueingMethod::Random) and in the draw of an
     /// event, a head start has no effect. The closure runs on the task of the request, so it must not
@@ -85,8 +85,8 @@ impl WaitingRoomConfigBuilder {
     }
 
     /// Sets the time for which a visitor whose session has lapsed, for example in the middle of a
-    /// form, may return ahead of the line. By default there is no such time, and the visitor starts
-    /// again at the back of the line.
+    /// form, may return ahead of the line. By default, such a visitor starts again at the back of
+    /// the line.
     ///
     /// Within this time, a request with the lapsed pass is ordered by the visitor's first arrival.
     /// It continues at once if a slot is free. Otherwise the visitor gets a place at the front of

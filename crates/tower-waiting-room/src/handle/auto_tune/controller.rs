@@ -44,7 +44,7 @@ struct Period {
     refused: u64,
 }
 
-/// What a decision depends on besides the gate.
+/// The facts that a decision depends on, apart from the gate.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Observation {
     /// The rate in effect.
@@ -80,8 +80,8 @@ pub(super) enum RateStep {
 impl Controller {
     /// The time between two decisions.
     pub(super) const PERIOD: Duration = Duration::from_secs(10);
-    /// The time after an increase during which the rate is kept, and the shortest such time after a
-    /// decrease, which lasts for half a session.
+    /// The time for which the rate is kept after an increase. After a decrease, the rate is kept
+    /// for half a session, but at least for this time.
     const SETTLE: Duration = Duration::from_secs(30);
     /// The share of a gate's limit below which the service has capacity to spare.
     const SPARE_BELOW: f64 = 0.8;

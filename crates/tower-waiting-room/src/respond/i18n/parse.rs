@@ -1,10 +1,10 @@
 //! Parses files with sentences.
 //!
-//! The files are in the Fluent format, of which the parser supports the two features that sentences
-//! need: arguments such as `{ $shown }`, and a choice between plural forms that depends on `$count`.
-//! Everything else is an error: terms, attributes, functions, text on several lines, and references
-//! to other sentences, so that no sentence can contain itself. The parser does not call itself, and
-//! reads each byte once.
+//! The files are in the Fluent format. The parser supports only the two features that sentences
+//! need: arguments such as `{ $shown }`, and a choice between plural forms that depends on
+//! `$count`. Everything else is an error: terms, attributes, functions, text on several lines, and
+//! references to other sentences, so that no sentence can contain itself. The parser does not call
+//! itself, and reads each byte once.
 
 use std::borrow::Cow;
 

@@ -18,7 +18,7 @@ use crate::{
 };
 
 impl RoomStage {
-    /// Sets what the room grants to some visitors.
+    /// Sets the options that concern only some visitors.
     pub(in crate::room) fn with_people(self, people: People) -> Self {
         Self { people, ..self }
     }

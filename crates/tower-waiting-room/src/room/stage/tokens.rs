@@ -45,8 +45,8 @@ impl RoomStage {
         self.transport.attach(headers, source, token.sealed, token.max_age);
     }
 
-    /// Returns the token of a pass of this site. The client stores the token for as long as the session may
-    /// last.
+    /// Returns the token for a pass of this site. The client stores the token for as long as the
+    /// session may last.
     ///
     /// A sliding session may outlast this pass, because a renewal may reach the store even if the
     /// response with the fresh pass is lost. The expired pass still identifies the session, which
