@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     let count = 2 * (diffs.len() / 2);
-    write!(modules, "const PROGRAMS: [(&str, Program); {count}] = [{table}];\n")?;
+    writeln!(modules, "const PROGRAMS: [(&str, Program); {count}] = [{table}];")?;
     fs::write(Path::new(&env::var("OUT_DIR")?).join("programs.rs"), modules)?;
     Ok(())
 }

@@ -348,7 +348,7 @@ pub(crate) const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
 const NOT_REACHED: &str = "the store has not been reached yet";
 /// The error codes of a server or a cluster that is not ready yet.
 const STARTING: [&str; 4] = ["CLUSTERDOWN", "LOADING", "MASTERDOWN", "TRYAGAIN"];
-const TOO_MANY_WAIT: &str = "too many calls of this node are waiting for the store";
+const TOO_MANY_WAIT: &str = "too many calls from this node are waiting for the store";
 
 #[cfg(test)]
 mod tests {

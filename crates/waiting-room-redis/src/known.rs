@@ -204,7 +204,7 @@ impl KnownDraw {
         let seed: Seed = said.text()?.parse()?;
         let lottery = Lottery::new(room, event, seed)?;
         if lottery.commitment().tag() != tag {
-            return Err(malformed("the seed of the draw is another one".to_owned()));
+            return Err(malformed("the seed does not match the draw".to_owned()));
         }
         Self::new(tag, lottery, entrants).map(Some)
     }

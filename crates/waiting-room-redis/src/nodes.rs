@@ -78,9 +78,9 @@ impl Nodes {
                 }
             }
             Err(error) if self.is_unlisted.swap(true, Ordering::Relaxed) => {
-                tracing::debug!(key = self.key, %error, "the node is not listed");
+                tracing::debug!(key = self.key, %error, "the node could not be listed");
             }
-            Err(error) => tracing::warn!(key = self.key, %error, "the node is not listed"),
+            Err(error) => tracing::warn!(key = self.key, %error, "the node could not be listed"),
         }
     }
 

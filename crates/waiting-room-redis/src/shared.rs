@@ -241,7 +241,7 @@ impl Shared {
         self.present.store(head.present, Ordering::Relaxed);
         if self.losses.swap(head.losses, Ordering::Relaxed) < head.losses {
             let room = &self.origin.name;
-            tracing::warn!(room, "the store has lost keys of the room");
+            tracing::warn!(room, "the store has lost some of the room's keys");
         }
     }
 
@@ -418,14 +418,14 @@ impl Shared {
     pub(crate) fn log_unreachable(&self, error: &StoreError) {
         let room = &self.origin.name;
         let source = error.source().map(tracing::field::display);
-        tracing::warn!(room, %error, source, "the node starts without its store");
+        tracing::warn!(room, %error, source, "the node is starting without its store");
     }
 
     /// Logs that the room does not adopt this node's configuration.
     pub(crate) fn log_refused(&self, error: &StoreError) {
         let room = &self.origin.name;
         let source = error.source().map(tracing::field::display);
-        tracing::warn!(room, %error, source, "the room refuses this node and goes on as before");
+        tracing::warn!(room, %error, source, "the room refuses this node and continues as before");
     }
 
     /// Records a reply, which closes the breaker.

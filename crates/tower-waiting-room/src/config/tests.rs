@@ -39,7 +39,7 @@ fn a_rule_in_a_file_may_have_several_tests() {
     assert!(config.bypass[0].needs_address() && config.bypass[0].name() == "admin");
     for (tests, message) in [
         (String::new(), "no test in the rule \"admin\", expected at least one"),
-        (format!(r#"{{ "all": [{path}] }}"#), "all within all in the rule \"admin\", expected"),
+        (format!(r#"{{ "all": [{path}] }}"#), "all nested in all in the rule \"admin\", expected"),
         ([path; 17].join(","), "17 tests in the rule \"admin\", expected at most 16"),
         (r#"{ "method": "G T" }"#.to_owned(), "\"G T\" in the rule \"admin\", expected a method"),
         (r#"{ "network": "x" }"#.to_owned(), "\"x\" in the rule \"admin\", expected an address"),
@@ -280,6 +280,6 @@ fn a_grpc_status_is_not_ignored_silently() {
     let error = config.status(ClientKind::Grpc, StatusCode::SERVICE_UNAVAILABLE).build();
     assert_eq!(
         error.unwrap_err().to_string(),
-        "status is 503, expected 200 for gRPC, which has a status of its own"
+        "status is 503, expected 200, because gRPC reports its own status in the trailers"
     );
 }

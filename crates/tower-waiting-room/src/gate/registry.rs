@@ -212,7 +212,9 @@ impl GateSet {
         }
         if self.share.is_some() {
             let name = &self.name;
-            return contradicts(format!("no limit: the limit of the gate {name:?} is its share"));
+            return contradicts(format!(
+                "no limit: the gate {name:?} takes its limit from its share"
+            ));
         }
         let _changing = lock(&self.changing);
         let changed = GateRules::clone(&self.rules.load()).limit(limit);

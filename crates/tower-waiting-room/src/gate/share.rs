@@ -310,7 +310,7 @@ mod tests {
         let error = layer.handle().gate("gate").unwrap().set_limit(3).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "concurrency is Some(3), expected no limit: the limit of the gate \"gate\" is its share"
+            "concurrency is Some(3), expected no limit: the gate \"gate\" takes its limit from its share"
         );
     }
 }

@@ -60,7 +60,11 @@ impl Limits {
         };
         if self.code.len() > Self::MAX {
             let given = format!("{} limits", self.code.len());
-            return wrong(ConfigErrorKind::TooLarge, given, "at most 64; put more in a rules file");
+            return wrong(
+                ConfigErrorKind::TooLarge,
+                given,
+                "at most 64 (define further limits in a rules file)",
+            );
         }
         let mut names = HashSet::new();
         if let Some(twice) = self.iter().find(|limit| !names.insert(limit.name())) {

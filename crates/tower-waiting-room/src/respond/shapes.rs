@@ -170,7 +170,10 @@ impl Statuses {
         // With any HTTP status other than 200, gRPC libraries ignore the trailers and derive a code
         // from the HTTP status.
         if self.grpc != StatusCode::OK {
-            return malformed(self.grpc, "200 for gRPC, which has a status of its own");
+            return malformed(
+                self.grpc,
+                "200, because gRPC reports its own status in the trailers",
+            );
         }
         let others = [self.json, self.navigation, self.problem, self.text];
         match others.into_iter().find(|status| !Self::ALLOWED.contains(status)) {

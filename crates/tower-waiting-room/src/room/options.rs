@@ -60,19 +60,19 @@ impl RoomOptions {
             Err(ConfigError::new(ConfigErrorKind::Contradicts, field, given, expected))
         };
         if !has_room && self.challenge.is_some() {
-            let expected = "total_active_users as well: without a room there is no first touch";
+            let expected = "total_active_users, because only a layer with a room has first touches";
             return contradicts("challenge", "a closure", expected);
         }
         if !has_room && self.identity.is_some() {
-            let expected = "total_active_users as well: without a room there are no visitors";
+            let expected = "total_active_users, because only a layer with a room has visitors";
             return contradicts("identity", "a closure", expected);
         }
         if !has_room && self.leave_path.is_some() {
-            let expected = "total_active_users as well: without a room there is nothing to leave";
+            let expected = "total_active_users, because only a room can be left";
             return contradicts("leave_path", "a path", expected);
         }
         if !has_room && self.transfer_path.is_some() {
-            let expected = "total_active_users as well: without a room no visitor waits";
+            let expected = "total_active_users, because visitors wait only in a room";
             return contradicts("transfer_path", "a path", expected);
         }
         self.leave_path.iter().chain(&self.transfer_path).try_for_each(PostPath::validate)?;
@@ -86,16 +86,18 @@ impl RoomOptions {
         }
         self.people.validate(rules, has_room)?;
         if self.keys.is_none() && self.identity.is_some() {
-            let expected = "keys as well: with a random key, no other node knows the same person";
+            let expected =
+                "keys, because with a random key, no other node recognizes the same person";
             return contradicts("identity", "a closure", expected);
         }
         if self.keys.is_none() && !rules.timing().recovery_pause().is_zero() {
-            let expected = "keys as well: with a random key, no earlier pass is valid";
+            let expected =
+                "keys, because with a random key, passes from before a restart are invalid";
             return contradicts("recovery", "pause", expected);
         }
         if let Some(push) = &self.push {
             if !has_room {
-                let expected = "total_active_users as well: without a room no visitor waits";
+                let expected = "total_active_users, because visitors wait only in a room";
                 return contradicts("push", &format!("{:?}", push.path), expected);
             }
             push.validate(rules)?;

@@ -67,7 +67,7 @@ impl People {
             ("grace", self.grace.is_some()),
         ];
         if !has_room && let Some((field, _)) = given.iter().find(|(_, is_given)| *is_given) {
-            let expected = "total_active_users as well: without a room no visitor waits";
+            let expected = "total_active_users, because visitors wait only in a room";
             return Err(contradicts(field, "set", expected));
         }
         self.priority.as_ref().map_or(Ok(()), Priority::validate)?;

@@ -97,7 +97,7 @@ impl WaitingRoomsBuilder {
             {
                 let given = format!("{route:?} in the room {name:?}");
                 let other = self.pipelines[*other].name();
-                let expected = format!("another route than in the room {other:?}");
+                let expected = format!("a route that does not belong to the room {other:?}");
                 return Err(contradicts("route", given, expected));
             }
         }
@@ -119,14 +119,15 @@ impl WaitingRoomsBuilder {
     fn compare(&self, before: &[Arc<Pipeline>], room: &Pipeline) -> Result<(), ConfigError> {
         for other in before {
             if other.name() == room.name() {
-                let expected = "a name that no other room has; one room may have several routes";
+                let expected = "a name that no other room has (one room may have several routes)";
                 return Err(contradicts("room", format!("{:?}", room.name()), expected));
             }
             if let (Some(cookie), Some(same)) = (room.cookie_name(), other.cookie_name())
                 && cookie == same
             {
                 let given = format!("{cookie:?} in the room {:?}", room.name());
-                let expected = format!("another cookie than in the room {:?}", other.name());
+                let expected =
+                    format!("a cookie name that differs from that of the room {:?}", other.name());
                 return Err(contradicts("cookie_name", given, expected));
             }
         }

@@ -239,7 +239,7 @@ impl<'a> Reading<'a> {
         };
         if name.len() > MAX_NAME_LEN {
             let expected =
-                format!("a name of at most {MAX_NAME_LEN} bytes, which the field name can set");
+                format!("a name of at most {MAX_NAME_LEN} bytes; set one with the field name");
             return Err(place.wrong(format_args!("a rule called {name:?}"), expected));
         }
         if let Some(earlier) = self.names.insert(name.clone(), rule.clone()) {

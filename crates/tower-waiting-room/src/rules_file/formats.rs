@@ -36,7 +36,7 @@ pub(super) fn format_of(path: &Path) -> Result<ReadText, RulesFileError> {
         Some("toml") => Ok(read_toml),
         Some("yaml" | "yml") => Ok(read_yaml),
         _ => {
-            let given = "has none of the extensions .yaml, .yml and .toml".to_owned();
+            let given = "does not have the extension .yaml, .yml or .toml".to_owned();
             Err(RulesFileError::whole(path, given))
         }
     }

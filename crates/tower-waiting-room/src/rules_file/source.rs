@@ -29,7 +29,7 @@ impl RulesSource {
             if Part::named(name).is_some() || names[..index].contains(name) {
                 let kind = ConfigErrorKind::Contradicts;
                 let field = "descriptor";
-                let expected = "a name that is neither built in nor given twice";
+                let expected = "a name that is neither built in nor already used";
                 return Err(ConfigError::new(kind, field, format_args!("{name:?}"), expected));
             }
         }
@@ -45,7 +45,7 @@ impl RulesSource {
     pub(crate) fn load_first(&self) -> Result<Vec<RateLimit>, ConfigError> {
         self.validate()?;
         self.load().map_err(|error| {
-            let expected = error.expected().unwrap_or("a file of rate limits");
+            let expected = error.expected().unwrap_or("a file with rate limits");
             ConfigError::new(
                 ConfigErrorKind::Malformed,
                 "rate_limits_file",

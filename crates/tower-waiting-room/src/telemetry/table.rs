@@ -112,7 +112,7 @@ table! {
         Metric::counter("waiting_room_tokens_rejected_total", "Tokens that could not be opened");
     STORE_FAILURES = Metric::counter(
         "waiting_room_store_failures_total",
-        "Requests on which the store of the room did not decide",
+        "Requests that the store of the room did not decide on",
     );
     PUSH_STREAMS = Metric::gauge("waiting_room_push_streams", "Open push streams");
     PUSH_STREAMS_ENDED =
@@ -129,7 +129,7 @@ table! {
     );
     LIMIT_STORE_FAILURES = Metric::counter(
         "waiting_room_limit_store_failures_total",
-        "Requests on which the rate limit store did not decide",
+        "Requests that the rate limit store did not decide on",
     );
     GATE_IN_FLIGHT = Metric::gauge("waiting_room_gate_in_flight", "Requests that hold a permit");
     GATE_LIMIT = Metric::gauge(

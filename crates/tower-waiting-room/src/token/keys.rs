@@ -189,8 +189,9 @@ impl KeyRing {
             // A token identifies its key only by the id, so tokens sealed with one of the two keys
             // would be rejected as forged.
             if self.keys().take(index).any(|earlier| earlier.id == key.id) {
-                let given = format_args!("two keys with the {:?}", key.id);
-                let expected = format_args!("one of them replaced by a new random key");
+                let given = format_args!("two keys with the same {:?}", key.id);
+                let expected =
+                    format_args!("different ids; replace one of the keys with a new random key");
                 return wrong(ConfigErrorKind::Contradicts, given, expected);
             }
         }
@@ -365,8 +366,7 @@ mod tests {
         assert_eq!(error.kind(), ConfigErrorKind::Contradicts);
         assert_eq!(
             error.to_string(),
-            "token_keys is two keys with the id 895c02ca, expected one of them replaced by a new \
-             random key"
+            "token_keys is two keys with the same id 895c02ca, expected different ids; replace one of the keys with a new random key"
         );
     }
 }

@@ -171,7 +171,6 @@ fn a_challenge_without_a_room_is_refused() {
     let error = builder.challenge(|_| Some(puzzle())).build().unwrap_err().to_string();
     assert_eq!(
         error,
-        "challenge is a closure, expected total_active_users as well: without a room there is no \
-         first touch"
+        "challenge is a closure, expected total_active_users, because only a layer with a room has first touches"
     );
 }

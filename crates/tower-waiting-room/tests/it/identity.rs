@@ -266,14 +266,13 @@ fn an_identity_needs_a_room_and_keys() {
     let no_keys = identified(WaitingRoomConfig::builder("shop").total_active_users(1));
     assert_eq!(
         build(no_keys),
-        "identity is a closure, expected keys as well: with a random key, no other node knows the \
-         same person"
+        "identity is a closure, expected keys, because with a random key, no other node recognizes \
+         the same person"
     );
     let limit = tower_waiting_room::RateLimit::per_ip(tower_waiting_room::Quota::per_minute(1));
     let no_room = identified(WaitingRoomConfig::builder("shop").rate_limit(limit));
     assert_eq!(
         build(no_room.keys(KeyRing::new(key(1)))),
-        "identity is a closure, expected total_active_users as well: without a room there are no \
-         visitors"
+        "identity is a closure, expected total_active_users, because only a layer with a room has visitors"
     );
 }

@@ -245,7 +245,6 @@ fn a_leave_path_that_browsers_would_change_is_refused() {
     let no_room = WaitingRoomConfig::builder("shop").rate_limit(limit).leave_path("/leave");
     assert_eq!(
         no_room.build().unwrap_err().to_string(),
-        "leave_path is a path, expected total_active_users as well: without a room there is \
-         nothing to leave"
+        "leave_path is a path, expected total_active_users, because only a room can be left"
     );
 }

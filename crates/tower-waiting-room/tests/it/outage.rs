@@ -93,7 +93,7 @@ fn a_room_has_the_rules_of_its_store() {
     let other = WaitingRoomConfig::builder("sale").room_store(store.clone(), StoreFailure::Wait);
     assert_eq!(
         error(other),
-        "room_store is one of \"shop\", expected a store of the room \"sale\""
+        "room_store is one of \"shop\", expected a store for the room \"sale\""
     );
 }
 

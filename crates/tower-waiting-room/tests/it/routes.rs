@@ -209,17 +209,16 @@ fn contradictory_rooms_are_refused_with_both_names() {
     );
     assert_eq!(
         error(one().room([Route::path("/shop/")], layer(room("sale"))).build()),
-        "route is */shop/ in the room \"sale\", expected another route than in the room \"shop\"",
+        "route is */shop/ in the room \"sale\", expected a route that does not belong to the room \"shop\"",
     );
     assert_eq!(
         error(one().room([Route::path("/x")], layer(room("shop"))).build()),
-        "room is \"shop\", expected a name that no other room has; one room may have several routes",
+        "room is \"shop\", expected a name that no other room has (one room may have several routes)",
     );
     let same = CookieSettings::new().name("__Host-wr-shop");
     assert_eq!(
         error(one().room([Route::path("/x")], layer(room("sale").cookie(same))).build()),
-        "cookie_name is \"__Host-wr-shop\" in the room \"sale\", expected another cookie than in \
-         the room \"shop\"",
+        "cookie_name is \"__Host-wr-shop\" in the room \"sale\", expected a cookie name that differs from that of the room \"shop\"",
     );
     for (route, field) in [
         (Route::path("shop"), "route.path"),

@@ -163,7 +163,7 @@ fn descriptors_need_a_file_and_names_of_their_own() {
     );
     for name in ["path", "header.x-plan"] {
         let error = Rules::new(PLANS).config().descriptor(name, |_| None).build().unwrap_err();
-        let expected = "a name that is neither built in nor given twice";
+        let expected = "a name that is neither built in nor already used";
         assert_eq!(error.to_string(), format!("descriptor is {name:?}, expected {expected}"));
     }
     let error = Rules::new(PLANS).config().descriptor("plan", |_| None).build().unwrap_err();

@@ -333,7 +333,6 @@ fn a_path_that_browsers_would_change_is_refused() {
     let limit = RateLimit::global(Quota::per_minute(1));
     assert_eq!(
         error(WaitingRoomConfig::builder("shop").rate_limit(limit).transfer_path("/transfer")),
-        "transfer_path is a path, expected total_active_users as well: without a room no visitor \
-         waits"
+        "transfer_path is a path, expected total_active_users, because visitors wait only in a room"
     );
 }

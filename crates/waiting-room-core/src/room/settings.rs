@@ -69,8 +69,8 @@ impl RoomRules {
     pub const SETTINGS: &'static [Setting] = &[
         Setting {
             name: "cookie_test",
-            doc: "the percentage of slots in use from which newcomers must return a cookie before \
-                  they get a slot",
+            doc: "the percentage of slots in use at which newcomers must start to return a cookie \
+                  before they get a slot",
             values: AllowedValues::counts(0..=100).or_words(&[OFF]),
             is_for_events: false,
             get: |rules| match rules.cookie_test {
@@ -184,7 +184,7 @@ impl RoomRules {
         },
         Setting {
             name: "recovery",
-            doc: "how a room starts that has lost its state; `pause` needs `keys`",
+            doc: "how a room that has lost its state starts; `pause` needs `keys`",
             values: AllowedValues::words(&["admit_at_once", "pause"]),
             is_for_events: false,
             get: |rules| SettingValue::word(rules.recovery.name()),

@@ -125,7 +125,7 @@ impl RedisLimits {
             Ok(secret) => (secret, Breaker::default()),
             // If the group has a secret, the node receives it in the first reply.
             Err(error) if is_away(&error) => {
-                tracing::warn!(limits = name, %error, "the node starts without its store");
+                tracing::warn!(limits = name, %error, "the node is starting without its store");
                 (Secret::random(), Breaker::opened())
             }
             Err(error) => return Err(error),

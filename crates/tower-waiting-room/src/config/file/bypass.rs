@@ -69,7 +69,7 @@ impl RuleTest {
     fn bypass(self, name: String) -> Result<Bypass, ConfigError> {
         Ok(match self {
             Self::All(_) => {
-                let given = format!("all within all in the rule {name:?}");
+                let given = format!("all nested in all in the rule {name:?}");
                 let kind = ConfigErrorKind::Malformed;
                 let expected = "tests without all";
                 return Err(ConfigError::new(kind, "bypass", given, expected));

@@ -64,7 +64,7 @@ impl WaitingRoomConfigBuilder {
         let users = self.total_active_users.unwrap_or(given.total_active_users);
         let has_rules = self.total_active_users.is_some() || self.rules != none;
         if given.name != *self.config.name {
-            let expected = format!("a store of the room {:?}", self.config.name);
+            let expected = format!("a store for the room {:?}", self.config.name);
             return Err(contradicts("room_store", format!("one of {:?}", given.name), expected));
         }
         if has_rules {
@@ -91,8 +91,10 @@ fn same(own: &RoomRules, given: &RoomRules) -> Result<(), ConfigError> {
     let differs = |setting: &&Setting| setting.get(own) != setting.get(given);
     let Some(setting) = RoomRules::SETTINGS.iter().find(differs) else { return Ok(()) };
     let name = setting.name();
-    let expected =
-        format!("{name} = {}, as in the configuration, or no rules in it", setting.get(own));
+    let expected = format!(
+        "{name} = {}, as in the configuration, or a configuration without rules",
+        setting.get(own)
+    );
     let given = format!("a store with {name} = {}", setting.get(given));
     Err(contradicts("room_store", given, expected))
 }

@@ -58,7 +58,7 @@ impl Concurrency {
         if self.adaptive.is_some() && self.for_each.is_some() {
             let kind = ConfigErrorKind::Contradicts;
             let given = "an adaptive limit";
-            let expected = "a fixed limit, because one key value has too few requests to adapt to";
+            let expected = "a fixed limit, because a single key value has too few requests for an adaptive limit";
             return Err(ConfigError::new(kind, "for_each", given, expected));
         }
         self.validate_shared()?;
@@ -85,7 +85,7 @@ impl Concurrency {
         {
             let all: u64 = reserved.iter().map(|permits| u64::from(*permits)).sum();
             let given = format!("{all} permits in total");
-            let expected = "0, because the share of the node may become smaller";
+            let expected = "0, because the node's share may fall below the reserved permits";
             return Err(ConfigError::new(
                 ConfigErrorKind::Contradicts,
                 "reserved",

@@ -73,7 +73,7 @@ fn sentences(tag: &str, file: &'static str) -> Result<Vec<Option<Sentence>>, Con
     for ((name, sentence), english) in NAMES.iter().zip(&sentences).zip(english) {
         if let Some(Err(what)) = sentence.as_ref().map(|sentence| sentence.check(name, english)) {
             let given = format!("a file for `{tag}` that has {what}");
-            return Err(malformed(given, "sentences with the arguments of those in `en.ftl`"));
+            return Err(malformed(given, "sentences with the same arguments as in `en.ftl`"));
         }
     }
     let built_in = Language::ALL.into_iter().find(|language| language.tag() == tag);

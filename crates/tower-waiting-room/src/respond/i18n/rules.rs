@@ -245,8 +245,10 @@ mod tests {
         pa pcm pl prg ps pt pt-PT rm ro ru sat sc scn sd si sk sl so sq sr st sv sw syr ta te ti \
         tk tn tr ug uk ur uz vec vi xh zu";
 
+    type Sample = (Category, &'static [u64]);
+
     /// Numbers of each category in CLDR, for other languages that have a rule of their own.
-    const SAMPLES: [(&str, &[(Category, &[u64])]); 8] = [
+    const SAMPLES: [(&str, &[Sample]); 8] = [
         (
             "ars",
             &[

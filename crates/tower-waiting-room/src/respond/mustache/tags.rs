@@ -143,7 +143,7 @@ fn closed(section: Option<OpenSection>, name: &str) -> Result<OpenSection, Strin
     match section {
         Some(section) if section.name == name => Ok(section),
         Some(OpenSection { name, line, .. }) => {
-            Err(format!("{{{{/{closed}}}}} inside the section {name:?} of line {line}"))
+            Err(format!("{{{{/{closed}}}}} inside the section {name:?} that begins on line {line}"))
         }
         None => Err(format!("{{{{/{closed}}}}} closes no section")),
     }
@@ -161,8 +161,8 @@ impl<'a> Tag<'a> {
             Some(b'#') => (Kind::Section, 3, "}}"),
             Some(b'&') => (Kind::Unescaped, 3, "}}"),
             Some(b'/') => (Kind::Close, 3, "}}"),
-            Some(b'=') => return Err("a change of the braces".to_owned()),
-            Some(b'>') => return Err("a part from another file".to_owned()),
+            Some(b'=') => return Err("a tag that changes the delimiters".to_owned()),
+            Some(b'>') => return Err("a partial".to_owned()),
             Some(b'^') => (Kind::Inverse, 3, "}}"),
             Some(b'{') => (Kind::Unescaped, 3, "}}}"),
             _ => (Kind::Escaped, 2, "}}"),

@@ -123,19 +123,19 @@ fn an_error_is_named_with_its_line() {
         ("{{/queueAll}}", "line 1 ({{/queueAll}} closes no section)"),
         (
             "{{#queueAll}}\n{{^queueIsFull}}\n{{/queueAll}}",
-            "line 3 ({{/queueAll}} inside the section \"queueIsFull\" of line 2)",
+            "line 3 ({{/queueAll}} inside the section \"queueIsFull\" that begins on line 2)",
         ),
         ("{{waitTime", "line 1 (a tag without }})"),
         ("{{{turnstile}}", "line 1 (a tag without }}})"),
-        ("{{> footer}}", "line 1 (a part from another file)"),
-        ("{{=<% %>=}}", "line 1 (a change of the braces)"),
+        ("{{> footer}}", "line 1 (a partial)"),
+        ("{{=<% %>=}}", "line 1 (a tag that changes the delimiters)"),
     ] {
         assert_eq!(mistake(source), message, "{source:?}");
     }
     let error = Page::mustache("<p>\n{{waitTimes}}").unwrap_err();
     assert_eq!(
         error.to_string(),
-        "page is a template that is wrong in line 2 (no variable has the name \"waitTimes\"), \
+        "page is a template with a mistake on line 2 (no variable has the name \"waitTimes\"), \
          expected a Mustache template with the variables of Cloudflare Waiting Room"
     );
 }

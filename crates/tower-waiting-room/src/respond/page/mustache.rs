@@ -44,7 +44,7 @@ impl Page {
         let source = source.as_ref();
         check_len(source)?;
         let page = MustachePage::parse(source).map_err(|mistake| {
-            let given = format_args!("a template that is wrong in {mistake}");
+            let given = format_args!("a template with a mistake on {mistake}");
             let expected = "a Mustache template with the variables of Cloudflare Waiting Room";
             ConfigError::new(ConfigErrorKind::Malformed, FIELD, given, expected)
         })?;

@@ -126,7 +126,7 @@ fn malformed(error: &minijinja::Error, reason: Option<&Reason>) -> ConfigError {
     let line = error.line().unwrap_or_default();
     let case = reason.map(|reason| format!(" for {reason}")).unwrap_or_default();
     let detail = error.detail().map(|detail| format!(": {detail}")).unwrap_or_default();
-    let given = format!("a template that fails in line {line}{case} ({}{detail})", error.kind());
+    let given = format!("a template that fails on line {line}{case} ({}{detail})", error.kind());
     ConfigError::new(
         ConfigErrorKind::Malformed,
         FIELD,

@@ -231,7 +231,7 @@ fn a_template_goes_out_without_a_policy_until_it_is_given_one() {
 fn a_template_that_cannot_be_rendered_is_refused_with_its_line() {
     let syntax = error("<p>\n{% if %}\n</p>");
     assert!(
-        syntax.starts_with("page is a template that fails in line 2 (syntax error: "),
+        syntax.starts_with("page is a template that fails on line 2 (syntax error: "),
         "{syntax}"
     );
     let misspelt = error("<p>\n\n{{ positoin }}</p>");

@@ -452,7 +452,7 @@ fn aliases_do_not_multiply() {
 #[test]
 fn the_extension_selects_the_format() {
     for name in ["limits", "limits.json", "limits.YAML.bak"] {
-        let message = format!("{name}: has none of the extensions .yaml, .yml and .toml");
+        let message = format!("{name}: does not have the extension .yaml, .yml or .toml");
         assert_eq!(refused(name, "domain: d"), message);
     }
 }

@@ -133,6 +133,6 @@ fn crawlers_need_a_room() {
     let no_room = with_crawlers(WaitingRoomConfig::builder("shop").rate_limit(limit));
     assert_eq!(
         no_room.build().unwrap_err().to_string(),
-        "crawlers is set, expected total_active_users as well: without a room no visitor waits"
+        "crawlers is set, expected total_active_users, because visitors wait only in a room"
     );
 }

@@ -215,6 +215,6 @@ fn a_grace_that_a_store_could_not_keep_is_refused() {
     let no_room = WaitingRoomConfig::builder("shop").rate_limit(limit).grace(secs(60));
     assert_eq!(
         error(no_room),
-        "grace is set, expected total_active_users as well: without a room no visitor waits"
+        "grace is set, expected total_active_users, because visitors wait only in a room"
     );
 }

@@ -165,6 +165,6 @@ fn the_longest_head_start_is_bounded() {
     let no_room = classes_of(WaitingRoomConfig::builder("shop").rate_limit(limit));
     assert_eq!(
         no_room.build().unwrap_err().to_string(),
-        "priority is set, expected total_active_users as well: without a room no visitor waits"
+        "priority is set, expected total_active_users, because visitors wait only in a room"
     );
 }

@@ -209,8 +209,8 @@ impl Event {
             return Ok(());
         }
         let expected = format_args!(
-            "absent in event {:?}, which has no total_active_users: both limits are overridden \
-             together",
+            "absent in event {:?}, which has no total_active_users: override both limits or \
+             neither",
             self.name
         );
         let kind = ConfigErrorKind::Contradicts;

@@ -359,7 +359,7 @@ fn check_change(old: &Event, new: &Event, now: Timestamp) -> Result<(), ConfigEr
         return Ok(());
     }
     if old.end <= now {
-        let relation = "unchanged, because the event is over since";
+        let relation = "unchanged, because the event has been over since";
         return Err(new.contradicts("end", new.end, relation, old.end));
     }
     if now < old.begins_at() {

@@ -178,7 +178,7 @@ fn each_wrong_override_is_refused_by_name_and_value() {
             ),
             Contradicts,
             "new_users_per_minute is 50, expected absent in event \"doors\", which has no \
-             total_active_users: both limits are overridden together",
+             total_active_users: override both limits or neither",
         ),
         (
             event().session_duration(secs(86_401)),

@@ -133,7 +133,7 @@ fn an_event_that_is_over_does_not_change() {
         2_000,
         Contradicts,
         "end is 1970-01-01T00:48:20Z in event \"doors\", \
-         expected unchanged, because the event is over since, 1970-01-01T00:33:20Z",
+         expected unchanged, because the event has been over since, 1970-01-01T00:33:20Z",
     );
     let mut schedule = in_use();
     let all = [plain("early", 100, 200), doors(), plain("late", 3_000, 3_500)];
