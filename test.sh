@@ -97,8 +97,12 @@ if step structure "no circles, no upward arrows, no long functions, no growth"; 
     scripts/lines.sh
 fi
 
-if step promises "the tests that docs/promises.md and docs/compared.md name exist"; then
+if step promises "each has tests, which exist, and so has each row of the comparison"; then
     scripts/check-promises.py
+fi
+
+if step pages "how many words, and nothing said twice"; then
+    scripts/check-pages.py
 fi
 
 if step words "one meaning each, as in docs/glossary.md, and every language has every sentence"; then
@@ -167,17 +171,17 @@ if step_of_all semver "the version number allows the changes of the API since th
 fi
 
 # --- The proofs that take minutes, and the lab ---
-if step_of_all escrow "the protocol of the ledger in every order of events, in larger worlds"; then
-    cargo test --workspace --all-features --quiet --test escrow -- \
-        --ignored larger_worlds omitted_rule
-fi
-
 if step_of_all lab-lints "clippy over the lab"; then
     cargo clippy "${lab[@]}" --workspace --all-targets --all-features --quiet -- -D warnings
 fi
 
 if step_of_all lab-tests "all tests of the lab"; then
     cargo test "${lab[@]}" --workspace --all-features --quiet
+fi
+
+if step_of_all escrow "the protocol of the ledger in every order of events, in larger worlds"; then
+    cargo test "${lab[@]}" --workspace --all-features --quiet --test escrow -- \
+        --ignored larger_worlds omitted_rule
 fi
 
 # Its programs are started from where they are built, so that cargo does not choose other features.

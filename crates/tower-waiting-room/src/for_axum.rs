@@ -6,7 +6,7 @@
 //!
 //! ```text
 //!  ResponseBody<Body> ─┬─ the application's body without permits ─► that body
-//!                      ├─ an answer of the layer ─────────────────► a body with its bytes
+//!                      ├─ an answer from the layer ───────────────► a body with its bytes
 //!                      └─ permits, or a push stream ──────────────► a body that boxes the wrapper
 //! ```
 
@@ -26,9 +26,9 @@ use crate::body::ResponseBody;
 
 /// A layer of this crate for axum, and the service that it creates.
 ///
-/// The responses have axum's own body, which axum's router does not box. Otherwise the layer behaves
-/// like the one inside it. A layer without this wrapper works in axum too, and costs one allocation
-/// more for each response.
+/// The responses have axum's own body, which axum's router does not box. Otherwise the layer
+/// behaves like the one inside it. A layer without this wrapper works in axum too, but costs one
+/// more allocation for each response.
 ///
 /// ```
 /// use axum::{Router, routing::get};
@@ -80,7 +80,7 @@ pin_project! {
     ///
     /// # Cancel safety
     ///
-    /// The effect of dropping the future is that of dropping the future inside it.
+    /// Dropping the future has the same effect as dropping the future inside it.
     #[derive(Debug)]
     pub struct ForAxumFuture<F> {
         #[pin]

@@ -10,17 +10,17 @@
 //! ```
 //!
 //! When the future is created, the pipeline advances the request as far as possible without
-//! waiting. Most requests therefore start in `Called` or `Answered`. A request enters `Waiting` once
-//! for each event that it has to wait for: the reply of the rate limit store, the verdict of the
-//! room, a turn in a leaky queue, or a permit. While the request waits, the future owns the request
-//! and the inner service. The inner service is driven to readiness only when the request is
+//! waiting. Most requests therefore start in `Called` or `Answered`. A request enters `Waiting`
+//! once for each event that it has to wait for: a reply from the rate limit store, a verdict from
+//! the room, a turn in a leaky queue, or a permit. While the request waits, the future owns the
+//! request and the inner service. The inner service is driven to readiness only when the request is
 //! forwarded.
 //!
-//! A request in which no room has a part is `Direct` once it is forwarded: of its journey, the layer
-//! keeps only the permits that it holds, and the report of the limits if headers show it. Without
-//! both, the layer only polls the inner service. In a layer in which only the limits decide, they do so
-//! before a journey exists, and a request that they allow never has one. A request that the layer
-//! answers at once is `Answered`, and nothing but the answer is kept.
+//! A request that does not involve a room is `Direct` once it is forwarded. Of its journey, the
+//! layer keeps only the permits, and the rate report if headers show it. Without either, the layer
+//! only polls the inner service. In a layer in which only the limits decide, they decide before a
+//! journey exists, and a request that they allow never gets one. A request that the layer answers
+//! at once is `Answered`, and only the answer is kept.
 //!
 //! If the inner service is ready while the future is created, the request is forwarded to it at
 //! once, without a copy of the service. Otherwise the request enters `Forward` and waits.
@@ -89,7 +89,7 @@ pin_project! {
     where
         S: Service<Request<B>>,
     {
-        /// The request was forwarded, and no room has a part in it.
+        /// The request was forwarded, and does not involve a room.
         //
         // The application's work is dropped before the permits that cover it.
         Direct { #[pin] response: S::Future, held: Option<Held> },
@@ -156,7 +156,7 @@ where
     S: Service<Request<B>> + Clone,
     B: 'static,
 {
-    /// Creates the future of a request that passes the stages of its room.
+    /// Creates the future of a request that goes through the stages of its room.
     pub(crate) fn new(pipeline: &Arc<Pipeline>, inner: &mut S, request: Request<B>) -> Self {
         // This code runs inside `Service::call`. If a request has a valid pass, or is refused by a
         // limit that this process counts, its outcome is determined here, before the first poll and
@@ -171,8 +171,8 @@ where
         })
     }
 
-    /// Creates the future of a request in a layer in which only the limits decide. A request that they
-    /// allow needs no journey, because nothing but their report may be left to do.
+    /// Creates the future of a request in a layer in which only the limits decide. A request that
+    /// they allow needs no journey, because only their report may still be needed.
     fn rated(pipeline: &Arc<Pipeline>, inner: &mut S, mut request: Request<B>) -> Self {
         let findings = Findings::default();
         let clock = RequestClock::default();
@@ -190,7 +190,7 @@ where
     }
 
     /// Creates the future of a request that belongs to this room or to another one, depending on
-    /// the server that reads it.
+    /// which server interprets it.
     pub(crate) fn ambiguous(pipeline: &Arc<Pipeline>, inner: &mut S, request: Request<B>) -> Self {
         let findings = Findings::default();
         let clock = RequestClock::default();
@@ -199,15 +199,15 @@ where
         })
     }
 
-    /// Creates the future of a request that belongs to no room and passes no stage.
+    /// Creates the future of a request that belongs to no room and goes through no stage.
     pub(crate) fn forwarded(pipeline: &Arc<Pipeline>, inner: &mut S, request: Request<B>) -> Self {
         let findings = Findings::default();
         let clock = RequestClock::default();
         Self::decided(pipeline, inner, request, findings, clock, readiness, |_, _| Continue(()))
     }
 
-    /// Creates the future of a request whose stages `decide` runs as far as possible. If it is to be
-    /// forwarded, `ready` tells whether the inner service is ready.
+    /// Creates the future of a request. `decide` runs the request's stages as far as possible. If
+    /// the request is to be forwarded, `ready` tells whether the inner service is ready.
     ///
     /// A request and the future of its response are large, so each of them is moved only once.
     #[inline]
@@ -248,7 +248,7 @@ where
         Self::staged(pipeline, state, journey, findings)
     }
 
-    /// Creates the future of a request whose journey goes on.
+    /// Creates the future of a request whose journey continues.
     #[inline(always)]
     fn staged(
         pipeline: &Arc<Pipeline>,
@@ -265,8 +265,8 @@ impl<S, B> State<S, B>
 where
     S: Service<Request<B>> + Clone,
 {
-    /// Returns the state of a request that is forwarded to an inner service in this state of
-    /// readiness.
+    /// Returns the state of a request that is to be forwarded to an inner service whose readiness
+    /// is `ready`.
     #[inline(always)]
     fn forwarding(inner: &mut S, request: Request<B>, ready: Poll<Result<(), S::Error>>) -> Self {
         match ready {
@@ -293,8 +293,8 @@ fn taken<S: Clone>(inner: &mut S) -> S {
     mem::replace(inner, clone)
 }
 
-/// Adds the body to an answer of the layer: the push stream that the request has opened, or the
-/// bytes of the answer.
+/// Adds the body to the layer's answer: the push stream that the request has opened, or the bytes
+/// of the answer.
 fn answered<B>(
     pipeline: &Arc<Pipeline>,
     journey: &mut Journey,
@@ -308,7 +308,7 @@ fn answered<B>(
     response.map(ResponseBody::answer)
 }
 
-/// Prepares a request that no stage has stopped for the application.
+/// Prepares a request for the application, because no stage has stopped it.
 fn prepare<B: 'static>(pipeline: &Pipeline, journey: &mut Journey, request: &mut Request<B>) {
     pipeline.insert_extensions(journey, request.extensions_mut());
     // The body is wrapped only if some of it is still unread, because otherwise there are no reads
@@ -320,7 +320,7 @@ fn prepare<B: 'static>(pipeline: &Pipeline, journey: &mut Journey, request: &mut
     }
 }
 
-/// Builds the answer of the layer to a request.
+/// Builds the layer's answer to a request.
 fn answer<B: 'static>(
     pipeline: &Pipeline,
     findings: &Findings,

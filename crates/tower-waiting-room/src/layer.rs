@@ -22,9 +22,9 @@ pub struct WaitingRoomLayer {
 }
 
 impl WaitingRoomLayer {
-    /// Creates a layer. Its room, if it has one, is in the store that was given with
-    /// [`room_store`](crate::config::WaitingRoomConfigBuilder::room_store), and without one, in the
-    /// memory of this process.
+    /// Creates a layer. The state of its room, if it has one, is in the store that was given with
+    /// [`room_store`](crate::config::WaitingRoomConfigBuilder::room_store), or in the memory of
+    /// this process if no store was given.
     ///
     /// If the configuration has a room but no
     /// [keys](crate::config::WaitingRoomConfigBuilder::keys), the layer generates a random key and

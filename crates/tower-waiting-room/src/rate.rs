@@ -5,8 +5,8 @@
 //! in a rules file, and can be changed while the layer is running.
 //!
 //! ```text
-//! current limits ──┐                ┌─ pass:   the request goes on
-//!                  ├─► charge all ──┼─ delay:  it goes on at its turn in a leaky queue
+//! current limits ──┐                ┌─ pass:   the request continues
+//!                  ├─► charge all ──┼─ delay:  it continues at its turn in a leaky queue
 //! request, key ────┘   or none      └─ refuse: 429, with Retry-After
 //! ```
 //!

@@ -6,8 +6,8 @@
 //! client can use:
 //!
 //! ```text
-//!                        ┌ page     HTML for a navigation, or a page of the application
-//!                        ├ json     an object of this crate, or that of Cloudflare Waiting Room
+//!                        ┌ page     HTML for a navigation, or the application's page
+//!                        ├ json     this crate's object, or Cloudflare Waiting Room's object
 //! Answer ── ClientKind ──┼ problem  a problem document (RFC 9457)
 //!                        ├ text     a paragraph of plain text
 //!                        └ grpc     trailers: a status, RetryInfo and a pushback

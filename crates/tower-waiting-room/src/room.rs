@@ -20,10 +20,11 @@
 //! - The pace at which tickets may be presented is bounded, and newcomers can be challenged before
 //!   their first ticket ([`FirstTouch`]).
 //! - Waiting visitors can follow their places over streams of server-sent events ([`Push`]).
-//! - Visitors with a pass of another site get a slot and a pass of this one, ahead of the line.
-//! - Some visitors get a head start in the line, crawlers get past it, and visitors whose sessions
-//!   have lapsed return ahead of it.
-//! - Waiting visitors leave, or continue on another device, with a POST to a path of the layer's own.
+//! - Visitors with a pass from another site get a slot and a pass of this site, ahead of the line.
+//! - Some visitors get a head start in the line, crawlers bypass the line, and visitors whose
+//!   sessions have lapsed return ahead of the line.
+//! - Waiting visitors can leave, or continue on another device, with a POST to a path that the
+//!   layer answers itself.
 //! - During an outage of the store, a policy ([`StoreFailure`]) decides whether visitors are
 //!   admitted.
 //!
@@ -66,7 +67,7 @@ pub use waiting_room_core::{
     },
 };
 
-/// Scheduled events: the types of [`event`](crate::config::WaitingRoomConfigBuilder::event) and of
+/// Scheduled events: the types for [`event`](crate::config::WaitingRoomConfigBuilder::event) and of
 /// the [handle](crate::handle::RoomHandle::set_schedule).
 #[cfg(feature = "room")]
 pub mod event {

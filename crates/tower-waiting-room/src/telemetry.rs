@@ -2,8 +2,8 @@
 //!
 //! All stages report through [`Telemetry`]. Events are always emitted, while metrics require the
 //! `metrics` feature, without which `no_recorder.rs` discards them. Neither events nor metrics are
-//! sent to clients. A few counts are kept for the operator's handle as well. The metrics are those of
-//! `table.rs`, which `docs/metrics.md` describes; the events are:
+//! sent to clients. A few counts are kept for the operator's handle as well. `table.rs` lists the
+//! metrics, and `docs/metrics.md` describes them. The events are:
 //!
 //! | kind | name | fields or labels |
 //! |---|---|---|
@@ -81,7 +81,7 @@ use crate::misconfiguration::Misconfiguration;
 #[derive(Clone, Debug)]
 pub(crate) struct Telemetry(Arc<Reported>);
 
-/// What is known of earlier reports.
+/// The state that telemetry keeps between reports.
 #[derive(Debug)]
 struct Reported {
     /// The name of the room, which is a field of every event and a label of every metric.
@@ -230,7 +230,7 @@ impl Telemetry {
         self.0.misconfigured.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Looks up a counter with these labels besides that of the room.
+    /// Looks up a counter with these labels in addition to the room's.
     fn counter<const N: usize>(
         &self,
         metric: Metric,
@@ -239,7 +239,7 @@ impl Telemetry {
         recorder::counter(metric.name, &self.0.room, labels)
     }
 
-    /// Looks up a histogram with these labels besides that of the room.
+    /// Looks up a histogram with these labels in addition to the room's.
     fn histogram<const N: usize>(
         &self,
         metric: Metric,

@@ -185,7 +185,8 @@ pub enum StoreErrorKind {
     Timeout,
     /// The store cannot be reached, or is still starting up.
     Unavailable,
-    /// The store does not support scheduled events. No decision about a visitor has this error.
+    /// The store does not support scheduled events. No decision about a visitor fails with this
+    /// error.
     Unsupported,
 }
 

@@ -26,8 +26,8 @@
 //! next.
 //!
 //! The current time is passed as an argument, or is read from a [`Clock`](crate::time::Clock). The
-//! gate depends on no async runtime: an [`Acquire`] is a future without a timer, so its owner calls
-//! [`Acquire::time_out`] at the deadline.
+//! gate does not depend on an async runtime: an [`Acquire`] is a future without a timer, so its
+//! owner calls [`Acquire::time_out`] at the deadline.
 //!
 //! # What it does not do
 //!

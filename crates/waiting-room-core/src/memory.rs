@@ -58,11 +58,11 @@ struct Shared {
     in_force: ArcSwap<RoomCopy>,
 }
 
-/// What the room knows that every request needs.
+/// A copy of what every request needs to know about the room.
 struct RoomCopy {
     rules: Arc<RoomRules>,
     plan: Option<Arc<RoomPlan>>,
-    /// The time from which another phase of the schedule applies, and this copy is out of date.
+    /// The time at which the phase of the schedule changes, which makes this copy out of date.
     until: Option<Timestamp>,
     revision: u64,
 }
@@ -146,7 +146,7 @@ impl MemoryStore {
     /// Returns what is in force now. If an event has begun, started or ended since the last
     /// operation, the rules follow from the plan.
     ///
-    /// The lock is not taken, because the caller may be a change of the rules, which holds it.
+    /// The lock is not taken, because a caller that changes the rules already holds it.
     fn in_force(&self) -> Guard<Arc<RoomCopy>> {
         let copy = self.shared.in_force.load();
         let (Some(until), Some(plan)) = (copy.until, &copy.plan) else { return copy };

@@ -26,7 +26,7 @@
 
 /// Charges several limiters at once, either all of them or none.
 ///
-/// Not part of the public API: the layer charges the limits of a request with it.
+/// Not part of the public API: the layer uses it to charge the limits of a request.
 #[doc(hidden)]
 pub mod charging {
     pub use super::{

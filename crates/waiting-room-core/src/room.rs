@@ -27,14 +27,12 @@
 //! clients.
 
 // `room.rs` contains the operations, and `admission.rs` contains the conditions that they check.
-// `stay.rs` lets visitors wait without admitting them.
-// `sessions.rs` stores the active visitors, and `line.rs` stores the waiting visitors, in hash maps
-// (`shards.rs`) and in ordered collections (`orders/`). `work.rs` bounds the work of one operation.
-// `estimate.rs` measures rates. `timing.rs` derives all intervals from the rules. `event.rs` describes
-// events, and `events.rs` applies them
-// (`course.rs`). `head_start.rs` and `returning.rs` order visitors ahead of
-// their first touch. `pass.rs` and `verdict.rs` are what the room
-// answers.
+// `stay.rs` lets visitors wait without admitting them. `sessions.rs` stores the active visitors,
+// and `line.rs` stores the waiting visitors, in hash maps (`shards.rs`) and in ordered collections
+// (`orders/`). `work.rs` bounds the work of one operation. `estimate.rs` measures rates.
+// `timing.rs` derives all intervals from the rules. `event.rs` describes events, and `events.rs`
+// applies them (`course.rs`). `head_start.rs` and `returning.rs` order visitors ahead of their
+// first touch. `pass.rs` and `verdict.rs` contain the room's answers.
 
 mod admission;
 mod course;

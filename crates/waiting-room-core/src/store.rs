@@ -61,8 +61,8 @@ pub trait Store: Clone + Send + Sync + 'static {
     /// The rules that this node passed to the store when it was created.
     ///
     /// The given rules may differ from the current rules, which another node or an operator may
-    /// have changed. The layer takes the given rules for its room, and refuses a configuration with
-    /// others.
+    /// have changed. The layer uses the given rules for its room, and refuses a configuration with
+    /// different rules.
     fn given_rules(&self) -> Arc<RoomRules> {
         // During an event, the rules in force are not the room's own.
         self.plan().map_or_else(|| self.rules(), |plan| Arc::new(plan.rules.clone()))
@@ -85,8 +85,8 @@ pub trait Store: Clone + Send + Sync + 'static {
         None
     }
 
-    /// The nodes that share this room, the most recently heard first; `None` if the store does not
-    /// know its nodes.
+    /// The nodes that share this room, starting with the one that was heard from most recently;
+    /// `None` if the store does not know its nodes.
     ///
     /// The list is the latest one that this node has received, and no decision depends on it.
     /// Reading the list needs no round trip.
@@ -94,12 +94,12 @@ pub trait Store: Clone + Send + Sync + 'static {
         None
     }
 
-    /// The home of the passes that this room issues, or `None` if it shares no limit with the rooms of
-    /// other sites.
+    /// The home of the passes that this room issues, or `None` if the room does not share a limit
+    /// with the rooms of other sites.
     ///
-    /// The layer writes the home into each pass that it seals. A pass of another home counts for
-    /// nothing by itself: the layer calls [`check_in`](Self::check_in) with a
-    /// [`Ticket::moving`] in its place. Reading the home needs no round trip.
+    /// The layer writes the home into each pass that it seals. A pass from another home is not
+    /// enough by itself: the layer calls [`check_in`](Self::check_in) with a [`Ticket::moving`]
+    /// instead. Reading the home needs no round trip.
     fn home(&self) -> Option<PassHome> {
         None
     }

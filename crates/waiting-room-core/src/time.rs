@@ -198,7 +198,7 @@ fn nanos(duration: Duration) -> u64 {
     seconds.saturating_add(duration.subsec_nanos().into())
 }
 
-/// Times as numbers of seconds, in which form snapshots are serialized.
+/// Times as numbers of seconds, the form in which snapshots are serialized.
 #[cfg(feature = "serde")]
 pub(crate) mod as_seconds {
     use std::time::Duration;

@@ -90,9 +90,6 @@ mod budget;
 mod policy;
 mod site;
 
-#[cfg(test)]
-mod tests;
-
 pub use self::{
     admission::{SiteAdmission, SlotDecision},
     policy::{NodeRules, Pacing, SlotPolicy},

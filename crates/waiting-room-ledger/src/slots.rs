@@ -25,6 +25,8 @@ mod counter;
 mod rules;
 mod snapshot;
 mod split;
+#[cfg(test)]
+mod tests;
 
 pub use self::{
     counter::{CounterReply, CounterRequest, Pool, TicketCounter},

@@ -130,8 +130,8 @@ pub(crate) async fn join<C: ConnectionLike>(
     checked
 }
 
-/// Opens the room with the rules and events that this node knows, or joins it, and adopts the current
-/// ones.
+/// Opens the room with the rules and events that this node knows, or joins the room, and adopts the
+/// current rules and events.
 ///
 /// Returns the rest of the reply, which for [`Opens::Start`] contains the server's `maxmemory` and
 /// `maxmemory-policy`.
@@ -145,8 +145,8 @@ pub(crate) async fn open<C: ConnectionLike>(
         let (head, each) = opened.ok_or_else(|| StoreError::new(StoreErrorKind::Unavailable))?;
         let said = each.into_iter().next();
         let mut said = said.ok_or_else(|| reply::malformed("the rules are missing".to_owned()))?;
-        // A release keeps the events of the room, or the one that takes place, which this node now
-        // knows.
+        // If the node was behind, it tries again with the events that it now knows, because a
+        // release keeps the room's events, or at least the event in progress.
         let is_behind = said.signed()? == BEHIND;
         let rules = said.bytes()?;
         shared.learn_lifetime(Duration::from_micros(said.number()?));
@@ -231,7 +231,8 @@ fn fail(batch: impl Iterator<Item = Call>, error: &StoreError, shared: &Shared) 
     }
 }
 
-/// The first value of the reply of `configure` to a node that has to know the current events first.
+/// The first value of a `configure` reply that tells the node to load the current events before it
+/// tries again.
 const BEHIND: i64 = 2;
 /// The maximum number of attempts to open a room while its rules or events change.
 const MAX_OPENINGS: usize = 8;

@@ -161,8 +161,7 @@ impl Reopening {
         is_due
     }
 
-    /// Returns how long to wait between a failed call and the look at the connection that the
-    /// failure causes.
+    /// Returns how long to wait after a failed call before checking the connection.
     pub(crate) fn pause(&self) -> Duration {
         self.pause.max(BREATH)
     }
@@ -200,8 +199,8 @@ impl Breaker {
     }
 
     /// Returns whether an error does not count as a failure of the server, because this node was
-    /// late. Without any reply for [`LONGEST_LAG`], the server counts as silent all the same:
-    /// otherwise a node that is always late would never notice that its server is gone.
+    /// late. After [`LONGEST_LAG`] without any reply, the server counts as silent anyway.
+    /// Otherwise, a node that is always late would never notice that its server is gone.
     pub(crate) fn excuses(&self, error: &StoreError) -> bool {
         if error.kind() != StoreErrorKind::Busy {
             return false;
@@ -298,7 +297,8 @@ pub(crate) fn unavailable(error: &RedisError) -> StoreError {
     StoreError::new(kind).with_source(error.clone())
 }
 
-/// Checks that a server evicts no keys, given its `maxmemory` in bytes and its `maxmemory-policy`.
+/// Checks that a server does not evict keys, given its `maxmemory` in bytes and its
+/// `maxmemory-policy`.
 ///
 /// A server without a bound on its memory, whose `maxmemory` is 0, evicts nothing under any policy.
 ///
@@ -338,8 +338,8 @@ const LONGEST_LAG: Duration = Duration::from_secs(10);
 const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
 /// The longest pause between two attempts to reconnect.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// The shortest time between a failure and the look at the connection, so that the failures of all
-/// calls on a broken connection cause only one look.
+/// The shortest time between a failure and the check of the connection, so that the failures of all
+/// calls on a broken connection cause only one check.
 const BREATH: Duration = Duration::from_millis(1);
 
 /// The maximum total time for loading the scripts and opening or joining the room.

@@ -66,8 +66,8 @@ impl Frontier {
     }
 
     /// Returns the verdict for a visitor behind the frontier, or `None` if the server has to
-    /// decide. `order` is the arrival of the visitor or, for an entrant of a draw, its place as a
-    /// number of microseconds, by which the server orders it.
+    /// decide. `order` is the number by which the server orders the visitor: its arrival or, for an
+    /// entrant of a draw, its place as a number of microseconds.
     ///
     /// The server decides on a ticket without a place, because only the server assigns places. It
     /// also decides on a ticket that has lapsed, and on all tickets once the frontier is too old.

@@ -9,10 +9,10 @@
 //!                            share, leased for 3 s          └────────┘
 //! ```
 //!
-//! The script in `lua/share.lua` gives no node more than the other nodes leave of the total. A node
-//! whose share shrinks first receives a lower limit. The difference goes to other nodes only once
-//! the node has reported that it applies the lower limit and its requests above that limit have
-//! finished.
+//! The script in `lua/share.lua` never gives a node more than the other nodes leave of the total. A
+//! node whose share shrinks first receives a lower limit. The difference goes to other nodes only
+//! once the node has reported that it applies the lower limit and its requests above that limit
+//! have finished.
 //!
 //! This module contains no gate: the layer applies each share to a gate of its own.
 
@@ -41,7 +41,7 @@ use crate::{
     reply::ReplyFields,
 };
 
-/// A concurrency limit that applies to all nodes together, of which each node has a share.
+/// A concurrency limit that applies to all nodes together. Each node has a share of the limit.
 ///
 /// Each node has its own gate, whose limit is the node's share, so a request for which a permit is
 /// free needs no round trip. Four times a second, the node reports how many requests are running

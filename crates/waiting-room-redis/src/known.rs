@@ -1,10 +1,10 @@
-//! What a node knows of the plan of its room: the rules, the events and the latest draw.
+//! What a node knows about the plan of its room: the rules, the events and the latest draw.
 //!
 //! A node learns the plan from the server, and follows the schedule on its own: when an event
 //! begins, starts or ends, the rules in force follow from the plan and from the time of the server,
-//! so no node has to fetch them at that moment. The number of entrants of a draw is only known to
-//! the server. A node learns it with the first check-in of an entrant after the start, or with the
-//! next snapshot.
+//! so no node has to fetch them at that moment. Only the server knows the number of entrants of a
+//! draw. A node learns this number from the first check-in of an entrant after the start, or from
+//! the next snapshot.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub(crate) struct KnownPlan {
     draw: Option<Arc<KnownDraw>>,
     /// The rules in force.
     pub(crate) in_force: Arc<RoomRules>,
-    /// The time from which other rules are in force, or `None` if they stay.
+    /// The time at which the rules in force change next, or `None` if they never change again.
     pub(crate) until: Option<Timestamp>,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct KnownDraw {
     drawn: Option<(Reveal, Shuffle)>,
 }
 
-/// A question of the script, which needs the places of entrants before it can decide.
+/// A question from the script, which needs the places of entrants before it can decide.
 #[derive(Debug)]
 pub(crate) struct DrawQuestion {
     pub(crate) tag: u32,
@@ -56,8 +56,9 @@ pub(crate) struct DrawQuestion {
     pub(crate) departed: Vec<u32>,
 }
 
-/// What a node tells a script of an entrant. Both the place and the number of entrants are zero if
-/// the node does not know them, and the position is zero if the last check-in was not after the draw.
+/// What a node tells a script about an entrant. Both the place and the number of entrants are zero
+/// if the node does not know them, and the position is zero if the last check-in was not after the
+/// draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ShownEntrant {
     pub(crate) number: u32,
@@ -111,7 +112,7 @@ impl KnownPlan {
         &self.plan
     }
 
-    /// Returns the same knowledge at a time when other rules are in force.
+    /// Returns the same knowledge, but with the rules that are in force at `now`.
     pub(crate) fn at(&self, now: Timestamp) -> Self {
         let in_force = Arc::new(self.plan.rules_at(now));
         let until = self.plan.next_change(now);
@@ -119,7 +120,7 @@ impl KnownPlan {
     }
 
     /// Returns the same knowledge with the number of entrants of a draw, or `None` if the number is
-    /// known or the draw is not.
+    /// already known or the draw is unknown.
     pub(crate) fn with_entrants(&self, tag: u32, entrants: u32, now: Timestamp) -> Option<Self> {
         let is_drawn = |draw: &KnownDraw| draw.tag == tag && draw.entrants() == Some(entrants);
         if self.draw.as_deref().is_some_and(is_drawn) {
@@ -142,14 +143,14 @@ impl KnownPlan {
         Some((shuffle.place_of(number)?, reveal.entrants()))
     }
 
-    /// Returns what the script is told of the entrant of a ticket.
+    /// Returns what the script is told about the entrant with this ticket.
     pub(crate) fn shown(&self, ticket: &Ticket) -> Option<ShownEntrant> {
         let entrant = ticket.entrant?;
         let tag = entrant.draw;
         let number = entrant.number;
         let told = entrant.place.zip(entrant.entrants);
         let known = self.drawn().filter(|drawn| drawn.0 == tag);
-        // The place in the ticket is not computed again, unless the draw is another one.
+        // The place in the ticket is not computed again, unless the ticket shows a different draw.
         let (place, entrants) = match (told, known) {
             (Some(told), Some((_, entrants))) if told.1 == entrants => told,
             (told, Some(_)) => self.place_of(tag, number).or(told).unwrap_or_default(),
@@ -159,8 +160,8 @@ impl KnownPlan {
         Some(ShownEntrant { number, tag, place, entrants, position })
     }
 
-    /// Returns the time by which the script orders the visitor with this ticket, or `None` if only
-    /// the script knows.
+    /// Returns the time that the script uses as the rank of the visitor with this ticket, or `None`
+    /// if only the script knows that time.
     pub(crate) fn order(&self, ticket: &Ticket) -> Option<Timestamp> {
         let Some(entrant) = ticket.entrant else { return Some(ticket.arrival()) };
         let is_same = Some((entrant.draw, entrant.entrants?)) == self.drawn();

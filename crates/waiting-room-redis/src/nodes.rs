@@ -30,7 +30,7 @@ use crate::{
 pub(crate) struct Nodes {
     script: Script,
     key: String,
-    /// The name of this node, which it has given itself.
+    /// The name of this node, which the node has chosen itself.
     name: String,
     /// The nodes according to the last reply, or `None` before the first reply.
     seen: ArcSwapOption<Vec<RoomNode>>,

@@ -80,13 +80,15 @@ impl RedisStoreOptions {
     /// Sets the events of the room, which may already be running or over. By default, a node adopts
     /// the events that the server stores, if there are any.
     ///
-    /// The server treats given events like the rules with which a node starts: a node that starts with
-    /// the same rules and events adopts what operators have changed since, and a node that starts with
-    /// other rules or events replaces both on all nodes. The events include the secret seeds of their
-    /// draws, which the server stores, because every node needs them at the start of the event.
+    /// The server treats these events like the rules that a node starts with: a node that starts
+    /// with the same rules and events adopts what operators have changed since, and a node that
+    /// starts with other rules or events replaces both on all nodes. The events include the secret
+    /// seeds of their draws, which the server stores, because every node needs them at the start of
+    /// the event.
     ///
-    /// An event that takes place is the exception, see [`follow_release`]: it stays if a node starts
-    /// without it, and a node that would change what has begun, such as its draw, is refused.
+    /// An event in progress is the exception (see [`follow_release`]): it continues even if a node
+    /// starts without it, and a node that would change a part that is already fixed, such as the
+    /// draw, is refused.
     ///
     /// [`follow_release`]: waiting_room_core::room::event::RoomPlan::follow_release
     ///
@@ -97,8 +99,8 @@ impl RedisStoreOptions {
         self
     }
 
-    /// Lets the room have the slots that a global ledger grants to its site, and none before. All nodes
-    /// of the room need this option.
+    /// Makes the room use the slots that a global ledger grants to its site. The room has no slots
+    /// before that. All nodes of the room need this option.
     #[cfg(feature = "sites")]
     #[doc(hidden)]
     #[must_use]

@@ -32,7 +32,7 @@ use crate::rules::{SlotsOf, encode_fields, rules_json};
 /// One phase of a schedule, as `lua/room/course.lua` reads it.
 #[derive(Debug, Serialize)]
 struct EncodedPhase {
-    /// The time from which the phase lasts, in microseconds.
+    /// The time at which the phase begins, in microseconds.
     from_us: u64,
     stage: &'static str,
     /// The start of the event, in microseconds.
@@ -59,7 +59,8 @@ struct EncodedDraw {
 /// rules in the format for scripts.
 ///
 /// `lifetime` is the longest lifetime of any pass that the room has issued, as far as this node
-/// knows. `slots_of` is where its slots come from. `drawn` is the tag and the number of entrants of the latest draw, if this node knows them.
+/// knows. `slots_of` says where the room's slots come from. `drawn` contains the tag and the number
+/// of entrants of the latest draw, if this node knows them.
 pub(crate) fn encode_plan(
     plan: &RoomPlan,
     lifetime: Duration,
@@ -101,8 +102,8 @@ pub(crate) fn decode_schedule(encoded: &[u8], rules: &RoomRules) -> Result<Sched
 /// Returns the phases of a plan in the order of time.
 fn phases(plan: &RoomPlan, lifetime: Duration, slots_of: SlotsOf) -> Vec<EncodedPhase> {
     let times = |event: &Event| [event.begins_at(), event.start, event.end];
-    // A schedule never goes back behind the latest time that it has been told. These phases include
-    // those that are over.
+    // A schedule never goes back before the latest time that it has been told. A new one is used
+    // here, because the result includes the phases that are over.
     let schedule = Schedule::new(plan.schedule.events().iter().cloned()).unwrap_or_default();
     let times = schedule.events().iter().flat_map(times);
     let times = std::iter::once(Timestamp::ZERO).chain(times);

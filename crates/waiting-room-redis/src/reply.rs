@@ -174,10 +174,10 @@ pub(crate) fn revive(glance: &str) -> Result<(Head, ReplyFields), StoreError> {
     said.push(Value::BulkString(Vec::new()));
     said.extend(take(1).ok_or_else(unreadable)?);
     said.push(Value::Array(take(usize::MAX).ok_or_else(unreadable)?));
-    // A glance omits the last values of a reply. The first is whether more entries have to be swept,
-    // which is the task of the node that ran the snapshot. The next two are the numbers of first
-    // tickets and of abandoned places, which the watch task ignores. The schedule and the draw belong
-    // to the rules, and the last two values are the entrants of the draw so far.
+    // A glance omits the last values of a reply. The first says whether more entries have to be
+    // swept, which is the task of the node that ran the snapshot. The next two are the numbers of
+    // first tickets and of abandoned places, which the watch task ignores. The schedule and the
+    // draw belong to the rules, and the last two values are the entrants of the draw so far.
     said.extend([Value::Int(0), Value::Int(0), Value::Int(0)]);
     said.extend([Value::BulkString(Vec::new()), Value::Array(Vec::new())]);
     said.extend([Value::Int(0), Value::Int(0)]);

@@ -9,8 +9,8 @@ use waiting_room_core::{RoomRules, StoreError, error::StoreErrorKind, room::Sett
 pub(crate) enum SlotsOf {
     /// The limit in the rules of the room.
     Rules,
-    /// What a global ledger has granted. Until then the room has no slots, also if it was lost and
-    /// opened again.
+    /// The grants of a global ledger. Until the ledger grants slots, the room has none, even after
+    /// it was lost and opened again.
     #[cfg_attr(not(feature = "sites"), expect(dead_code, reason = "only sites have an account"))]
     Site,
 }

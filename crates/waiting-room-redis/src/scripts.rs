@@ -8,11 +8,10 @@
 //!             hear | report, for the room of a site, each with SITE in front
 //! ```
 //!
-//! Each script consists of the names of the rules, `FIELDS`, which the settings of a room declare, and
-//! the shared part, `lua/room/*.lua`, followed by the file of its
-//! operation, because a script on the server cannot load or call another script. The header of
-//! `lua/room/head.lua` describes the arguments and the form of the reply that all scripts have in
-//! common.
+//! A script on the server cannot load or call another script. Each script therefore consists of the
+//! names of the rules, `FIELDS`, which the settings of a room declare, followed by the shared part,
+//! `lua/room/*.lua`, and the file of its operation. The header of `lua/room/head.lua` describes the
+//! arguments and the form of the reply that all scripts have in common.
 
 use redis::{RedisResult, Script, Value, aio::ConnectionLike};
 
@@ -130,8 +129,9 @@ const ROOM: &str = concat!(
     include_str!("lua/room/close.lua"),
 );
 
-/// Returns the source of an operation with many local variables. It is a function of its own, because
-/// a function in Lua has at most 200 of them, including those of the shared part.
+/// Returns the source of an operation with many local variables. The operation becomes a separate
+/// function, because a function in Lua has at most 200 local variables, including those of the
+/// shared part.
 macro_rules! in_function {
     ($($file:literal),+) => {
         concat!("return (function()\n", $(include_str!($file),)+ "end)()\n")

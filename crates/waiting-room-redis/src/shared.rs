@@ -158,8 +158,8 @@ impl Shared {
         Arc::clone(&self.known().in_force)
     }
 
-    /// Returns what this node knows of the plan of the room. If an event has begun, started or ended
-    /// since the last call, the rules in force follow from the plan.
+    /// Returns what this node knows about the plan of the room. If an event has begun, started or
+    /// ended since the last call, the rules in force follow from the plan.
     pub(crate) fn known(&self) -> Guard<Arc<KnownPlan>> {
         let known = self.known.load();
         let Some(until) = known.until else { return known };
@@ -348,7 +348,7 @@ impl Shared {
         let frontier = frontier.as_ref()?;
         let now = self.clock.now();
         let known = self.known();
-        // The frontier was drawn under the rules of its time.
+        // The frontier reflects the rules that were in effect when it was computed.
         let change = known.plan().next_change(frontier.at);
         if change.is_some_and(|change| change <= now) {
             return None;
@@ -364,14 +364,14 @@ impl Shared {
         }
     }
 
-    /// Returns what the script is told of the entrant of a ticket, or `None` if the visitor takes part
-    /// in no draw.
+    /// Returns what the script is told about the entrant with this ticket, or `None` if the visitor
+    /// does not take part in a draw.
     pub(crate) fn shown(&self, ticket: &Ticket) -> Option<ShownEntrant> {
         ticket.entrant.and_then(|_| self.known().shown(ticket))
     }
 
-    /// Computes the places for which a script has asked: what the script is told of the visitor, and
-    /// the places of departed entrants. Returns `None` if this node does not know the draw.
+    /// Computes the places that a script has asked for. Returns what the script is told about the
+    /// visitor, and the places of departed entrants, or `None` if this node does not know the draw.
     pub(crate) fn places(
         &self,
         question: &DrawQuestion,
@@ -421,7 +421,7 @@ impl Shared {
         tracing::warn!(room, %error, source, "the node starts without its store");
     }
 
-    /// Logs that the room does not take over the configuration of this node.
+    /// Logs that the room does not adopt this node's configuration.
     pub(crate) fn log_refused(&self, error: &StoreError) {
         let room = &self.origin.name;
         let source = error.source().map(tracing::field::display);

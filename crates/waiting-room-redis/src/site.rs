@@ -1,9 +1,10 @@
-//! The accounts of a site, in the room of the site: one limit for the rooms of several sites.
+//! The accounts of a site in its room, for limits that the rooms of several sites share.
 //!
-//! The room of a site admits visitors to the slots that a global ledger has granted to the site. The
-//! scripts keep the accounts, see `lua/room/site.lua`, and this module carries what they say and hear.
-//! It knows numbers only: the messages belong to `waiting-room-ledger`, which users of a single site do
-//! not compile. Applications use `SiteStore` of `waiting-room-ledger`.
+//! The room of a site admits visitors to the slots that a global ledger has granted to the site.
+//! The scripts keep the accounts (see `lua/room/site.lua`), and this module carries their reports
+//! and the messages to them. It deals only with numbers: the message types belong to
+//! `waiting-room-ledger`, which users with a single site do not compile. Applications use
+//! `SiteStore` from `waiting-room-ledger`.
 
 use std::{fmt, time::Duration};
 
@@ -34,7 +35,7 @@ pub enum SharedLimit {
 pub struct NodeReport {
     /// The random name of the node.
     pub node: u64,
-    /// The random bits of the incarnation that begins in each account that has none.
+    /// The random bits of the incarnation that begins in each account without one.
     pub incarnation: u64,
     /// The number of new visitors at the node since its last report.
     pub arrivals: u64,
@@ -42,7 +43,7 @@ pub struct NodeReport {
     pub at_door: u32,
     /// How long `at_door` holds, unless the node reports again.
     pub door_for: Duration,
-    /// The least that the room's clock must show, as far as the node knows. A lease that ends
+    /// A lower bound on the time of the room's clock, as far as the node knows. A lease that ends
     /// earlier is over.
     pub judged: Timestamp,
     /// How long the node speaks for the site, if it does.
@@ -52,7 +53,7 @@ pub struct NodeReport {
     pub minute: Option<Duration>,
 }
 
-/// A site after a report.
+/// The state of a site after a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SiteReport {
     /// The time of the report, by the room's clock.
@@ -69,14 +70,14 @@ pub struct SiteReport {
     pub counted: Option<Counted>,
 }
 
-/// An account of a site after a report.
+/// The state of an account after a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccountReport {
     /// The random bits of the incarnation.
     pub incarnation: u64,
     /// The highest term that the site knows.
     pub term: u32,
-    /// The epoch of the account; without an account, the newest that the site knows.
+    /// The epoch of the account or, without an account, the newest epoch that the site knows.
     pub epoch: EpochNumbers,
     /// Whether the site has an account.
     pub has_account: bool,
@@ -94,14 +95,13 @@ pub struct AccountReport {
     pub lease_end: Timestamp,
     /// Whether visitors wait at other sites, so that unused slots are given back at once.
     pub is_recalled: bool,
-    /// The oldest of the visitors in line who want slots, by buckets of a few seconds: the arrival of
-    /// the first visitor of each bucket, and the number of its visitors. Visitors in
-    /// random order are left out.
+    /// The visitors in line who want slots and have waited longest, in buckets of a few seconds:
+    /// the arrival of the first visitor in each bucket, and the number of visitors in the bucket.
+    /// Visitors in random order are left out.
     pub front: Vec<(Timestamp, u32)>,
 }
 
-/// What a site has counted that admits visitors by the slots of a minute, see
-/// [`GlobalNews::Plan`].
+/// The counts of a site that admits visitors by the slots of a minute, see [`GlobalNews::Plan`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counted {
@@ -109,11 +109,11 @@ pub struct Counted {
     pub active: u32,
     /// The number of the current minute since the Unix epoch, by the room's clock.
     pub minute: u32,
-    /// The number of new visitors who were admitted in the minute before.
+    /// The number of new visitors who were admitted in the previous minute.
     pub admitted_before: u32,
     /// The total of tickets from Anywhere's counter that the site has in this minute.
     pub tickets: u32,
-    /// The total of tickets that it wants, including those that it has.
+    /// The total of tickets that the site wants, including those that it has.
     pub wanted: u32,
     /// The number of Anywhere's slots in this minute.
     pub anywhere: u32,
@@ -132,17 +132,17 @@ pub struct MinutePlan {
     pub slots: u32,
     /// The slots of Anywhere's counter.
     pub anywhere: u32,
-    /// Whether they were computed from a recent snapshot. If so, they stay as they are during the
+    /// Whether the slots were computed from a recent snapshot. If so, they do not change during the
     /// minute.
     pub knows_world: bool,
 }
 
-/// The times of the rules of the ledgers that the scripts need.
+/// The times from the rules of the ledgers that the scripts need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SiteTimes {
     /// How long a pass is valid, or a slot is held.
     pub session: Duration,
-    /// The most that two clocks may drift apart in the time of a lease and a session.
+    /// The most that two clocks may drift apart during a lease and a session together.
     pub margin: Duration,
     /// The interval of the heartbeats.
     pub heartbeat: Duration,
@@ -156,7 +156,7 @@ pub enum GlobalNews {
     Grant {
         /// The epoch of the account.
         epoch: EpochNumbers,
-        /// When the message was sent that this replies to, by the room's clock.
+        /// The send time, by the room's clock, of the message that this one replies to.
         heard: Timestamp,
         /// The duration of the lease, which began then.
         lease: Duration,
@@ -168,17 +168,18 @@ pub enum GlobalNews {
         recall: bool,
     },
     /// The slots of this minute and the next, for a site that counts instead of holding slots. The
-    /// room admits that many new visitors, whether earlier ones leave or not.
+    /// room admits this many new visitors, whether or not earlier visitors leave.
     ///
-    /// It has no effect while the site has a lease.
+    /// A plan has no effect while the site has a lease.
     Plan {
         /// The slots that the site could use if no other site took any, including those in use. The
-        /// cookie test and the visitors who are told that they are not next depend on it.
+        /// cookie test depends on this number, and so does which visitors are told that they are
+        /// not next.
         ceiling: u32,
-        /// The minutes, of which each is used when it begins.
+        /// The plans of the two minutes, each of which is used when its minute begins.
         minutes: [MinutePlan; 2],
     },
-    /// The site gets no account, or has lost the one that it had.
+    /// The site does not get an account, or has lost the one that it had.
     Refused {
         /// The incarnation that is refused.
         incarnation: u64,
@@ -198,13 +199,13 @@ pub enum GlobalNews {
     },
     /// The tickets of Anywhere's counter for a site that counts.
     Tickets {
-        /// The incarnation that they are for.
+        /// The incarnation that the tickets are for.
         incarnation: u64,
-        /// The number of their minute since the Unix epoch.
+        /// The number of the minute that the tickets are for, since the Unix epoch.
         minute: u32,
         /// The total of tickets that were drawn for the site in this minute.
         total: u32,
-        /// Whether none is left in this minute.
+        /// Whether no ticket is left in this minute.
         is_dry: bool,
     },
     /// The site has a new account.
@@ -213,7 +214,7 @@ pub enum GlobalNews {
         epoch: EpochNumbers,
         /// The incarnation that the account is for.
         incarnation: u64,
-        /// When the request was sent, by the room's clock.
+        /// The send time of the request, by the room's clock.
         heard: Timestamp,
         /// The duration of the lease, which began then.
         lease: Duration,
@@ -223,8 +224,8 @@ pub enum GlobalNews {
 }
 
 impl RedisStore {
-    /// Reports to the room of a site, which gives back what it does not need, and returns what the
-    /// site has to say to the global ledger.
+    /// Sends a report to the room of a site. The room gives back what it does not need, and returns
+    /// what the site has to tell the global ledger.
     ///
     /// # Cancel safety
     ///
@@ -255,8 +256,8 @@ impl RedisStore {
         Ok(SiteReport { at: head.now, speaks, free, slots, minute, counted })
     }
 
-    /// Applies a message of the global ledger of a limit to the room of a site. Returns whether the
-    /// site has to report at once, and the number of visitors who may enter.
+    /// Applies a message from the global ledger of a limit to the room of a site. Returns whether
+    /// the site has to report at once, and the number of visitors who may enter.
     ///
     /// # Cancel safety
     ///
@@ -273,8 +274,8 @@ impl RedisStore {
         news: &GlobalNews,
         times: &SiteTimes,
     ) -> Result<(bool, u64), StoreError> {
-        // Rounded so that a lease is never longer, and a slot never held for less time, than the
-        // global ledger counts with.
+        // Rounded so that a lease is never longer than the global ledger assumes, and a slot is
+        // never held for less time.
         let session_us = rounded_up(times.session);
         let margin_us = rounded_up(times.margin);
         let heartbeat_us = whole(times.heartbeat);
@@ -284,7 +285,7 @@ impl RedisStore {
     }
 }
 
-/// The name of the account, as the scripts have it.
+/// The name of the account, as the scripts use it.
 impl fmt::Display for SharedLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -333,7 +334,8 @@ impl fmt::Display for GlobalNews {
     }
 }
 
-/// Reads an account; `None` if there is none, because the limit is one of the site.
+/// Reads an account, or returns `None` if there is none, because the limit belongs to the site
+/// alone.
 fn account(mut said: ReplyFields) -> Result<Option<AccountReport>, StoreError> {
     if said.is_empty() {
         return Ok(None);
@@ -354,7 +356,7 @@ fn account(mut said: ReplyFields) -> Result<Option<AccountReport>, StoreError> {
     }))
 }
 
-/// Reads what a site that counts has counted; `None` if it holds slots.
+/// Reads what a site that counts has counted, or returns `None` if the site holds slots.
 fn counted(mut said: ReplyFields) -> Result<Option<Counted>, StoreError> {
     let Some(active) = said.next_number_if_any()? else { return Ok(None) };
     Ok(Some(Counted {

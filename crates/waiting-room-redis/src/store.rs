@@ -68,7 +68,7 @@ impl RedisStore {
     /// The server stores the rules with which the room was opened. A node that starts with
     /// different rules is treated as a new release, and its rules replace the current rules on all
     /// nodes. A node that starts with the same rules adopts the changes that operators have made
-    /// since. A release cannot change what has begun about an event that takes place, see
+    /// since. A release cannot change what is already fixed about an event in progress, see
     /// [`RedisStoreOptions::schedule`].
     ///
     /// `open` is called immediately, and again when the connection breaks or its calls time out. If
@@ -79,9 +79,9 @@ impl RedisStore {
     /// # Errors
     ///
     /// Returns an error if the rules or options are invalid, if the server is reached but refuses
-    /// the node, if the server may evict keys, or if the events contradict the one that takes place.
-    /// The last of these is a [`Rules`](StoreErrorKind::Rules) error whose source names the event, the
-    /// field and both values. The room then goes on as before.
+    /// the node, if the server may evict keys, or if the events contradict the event in progress.
+    /// The last of these is a [`Rules`](StoreErrorKind::Rules) error whose source names the event,
+    /// the field and both values. The room then continues as before.
     pub async fn connect<C, F>(
         open: impl Fn() -> F + Send + Sync + 'static,
         rules: RoomRules,

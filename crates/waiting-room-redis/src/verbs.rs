@@ -11,15 +11,16 @@
 //!  first         reason, interval_s                  a ticket without a place
 //!  wait          reason, is_new, arrived_us, interval_s, ahead, is_over_share, entrant
 //!  full          is_new, arrived_us, interval_s, entrant      the line is full
-//!  network_full  interval_s                          the network has all its places
+//!  network_full  interval_s                          the network has used up its places
 //!  refuse        reason, retry_us or -1
 //!  turn                                              `stay` only: the turn of a visitor without a place
 //!  late                                              `enter` only: the caller has given up
 //!  draw          tag, number, entrants, departed     the script needs the places of these numbers
 //! ```
 //!
-//! `entrant` is nothing in a room that never had a draw, and otherwise number or 0, tag, place or 0,
-//! entrants or -1, and 1 if the position is not known before the start.
+//! `entrant` is empty in a room that never had a draw. Otherwise, it consists of the number or 0,
+//! the tag, the place or 0, the number of entrants or -1, and 1 if the position is not known before
+//! the start.
 
 use std::time::Duration;
 
@@ -54,8 +55,9 @@ pub(crate) fn enter(id: VisitorId, until: Timestamp) -> Vec<Vec<u8>> {
 /// of 53 bits, which a script can represent exactly. The lot is derived from the id and the minute,
 /// so it changes every minute and is the same on all nodes.
 ///
-/// `stays` is whether the visitor does not ask for a slot. `shown` is what the node knows of an
-/// entrant, and `departed` are the numbers and places for which a script has asked.
+/// `stays` says whether the visitor only confirms that it is still waiting. `shown` contains what
+/// the node knows about an entrant, and `departed` contains the numbers and places that a script
+/// has asked for.
 pub(crate) fn check_in(
     ticket: &Ticket,
     now: Timestamp,
@@ -85,7 +87,7 @@ pub(crate) fn check_in(
     vec![packed]
 }
 
-/// Appends what a script reads of an entrant.
+/// Appends what a script reads about an entrant.
 fn append_entrant(packed: &mut Vec<u8>, shown: Option<ShownEntrant>) {
     if let Some(ShownEntrant { number, tag, place, entrants, position }) = shown {
         packed
@@ -411,7 +413,7 @@ fn pack(id: VisitorId, numbers: &[(u64, usize)]) -> Vec<u8> {
     packed
 }
 
-/// Encodes a number as decimal digits, the format of the arguments that belong to no visitor.
+/// Encodes a number as decimal digits, the format of the arguments that do not belong to a visitor.
 fn number(number: u64) -> Vec<u8> {
     number.to_string().into_bytes()
 }

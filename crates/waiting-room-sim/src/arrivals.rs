@@ -113,7 +113,7 @@ mod tests {
     use rand::SeedableRng;
 
     use super::*;
-    use crate::seeds::seeds;
+    use crate::seeds;
 
     fn arrivals(counts: &[u32], minute: u64, seed: u64) -> Vec<Timestamp> {
         let trace: Trace = counts.iter().copied().collect();

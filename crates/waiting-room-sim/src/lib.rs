@@ -1,44 +1,15 @@
 //! Seeded crowds in front of a waiting room, and the oracle that judges what they saw.
 //!
-//! There are two independent ways to check whether a room keeps its promises. A third one, the suite
-//! that every store must pass, is in `waiting-room-test`.
-//!
-//! | tool | compares | with |
-//! |---|---|---|
-//! | [`World`] | a room under a day of visitors, in virtual time | its promises, by the oracle |
-//! | [`Oracle`] | any waiting room, even across a real network | its promises, from outside |
-//!
-//! ```text
-//!   Trace ─► Arrivals ─► visitors ──requests──► room
-//!   (a day)  (Poisson)      │ ▲                  │
-//!                           │ └────answers───────┘
-//!                           ▼
-//!                        Oracle ─► Report
-//! ```
+//! The [`Oracle`] judges any waiting room from outside, even across a real network: it sees what the
+//! visitors saw, and compares it with the promises of the room. The visitors arrive as a [`Trace`] says
+//! and behave as their [`plan`] says. `waiting-room-crowd` sends them to a real layer, and the studies of
+//! the lab to a simulated room.
 //!
 //! All randomness comes from a seed, and every seed is printed, so each finding can be reproduced.
 //!
-//! # Example
-//!
-//! ```
-//! use std::time::Duration;
-//! use waiting_room_sim::{Scenario, Trace, World};
-//!
-//! // Ten quiet minutes, then ten in which three times as many visitors arrive as are admitted.
-//! let counts = [30; 10].into_iter().chain([180; 10]);
-//! let trace: Trace = counts.collect();
-//!
-//! let scenario = Scenario::new(7).limits(60, 60, Duration::from_secs(60));
-//! let report = World::new(&scenario, &trace)?.run();
-//! assert!(report.violations().is_empty());
-//! assert_eq!(report.max_active, 60);
-//! # Ok::<(), waiting_room_core::ConfigError>(())
-//! ```
-//!
 //! # What it does not do
 //!
-//! It opens no socket, and reads a clock only for fresh seeds. The simulated layer does not speak
-//! HTTP; `waiting-room-crowd` runs the same oracle against the real one.
+//! It opens no socket, and reads a clock only for fresh seeds.
 //!
 //! # Features
 //!
@@ -47,14 +18,10 @@
 mod arrivals;
 #[cfg(feature = "day")]
 mod day;
-mod desk;
 mod oracle;
-mod person;
 pub mod plan;
-mod scenario;
-mod seeds;
-mod visitors;
-mod world;
+
+use waiting_room_core::time::{Clock, SystemClock};
 
 #[cfg(feature = "day")]
 pub use self::day::{Day, DayError};
@@ -64,8 +31,33 @@ pub use self::{
         Alarm, AlarmKind, EventPromise, EventReport, Limits, Oracle, Report, Seen, ShownPosition,
         VisitorNo,
     },
-    scenario::{Scenario, ScheduledEvent},
-    seeds::{SEED_VARIABLE, fresh_seeds, seeds},
-    visitors::Habits,
-    world::World,
 };
+
+/// The variable that fixes the seed of a test run: `WAITING_ROOM_SEED=17 cargo test`.
+pub const SEED_VARIABLE: &str = "WAITING_ROOM_SEED";
+
+/// Returns `count` seeds to run, and prints them to standard error.
+///
+/// The seeds are fresh, unless [`SEED_VARIABLE`] is set: then its value is the only seed, so that a
+/// failure can be reproduced.
+///
+/// # Panics
+///
+/// If the variable is set to something that is not a number: a run with other seeds than the
+/// requested one would hide the failure.
+#[must_use]
+pub fn seeds(count: u32) -> Vec<u64> {
+    let seeds = match std::env::var(SEED_VARIABLE) {
+        Ok(fixed) => vec![fixed.parse().expect("WAITING_ROOM_SEED is a number")],
+        Err(_) => fresh_seeds(count),
+    };
+    eprintln!("seeds: {seeds:?}");
+    seeds
+}
+
+/// Returns `count` seeds that no earlier run has used, derived from the clock.
+#[must_use]
+pub fn fresh_seeds(count: u32) -> Vec<u64> {
+    let base = SystemClock::new().now().as_nanos();
+    (0..u64::from(count)).map(|index| base.wrapping_add(index)).collect()
+}

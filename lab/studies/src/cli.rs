@@ -4,11 +4,12 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use waiting_room_core::room::Recovery;
-use waiting_room_sim::{Day, DayError, Scenario, ScheduledEvent, Trace, fresh_seeds};
+use waiting_room_sim::{Day, DayError, Trace, fresh_seeds};
 
 use crate::{
     accuracy::{Crowd, Traffic},
     gate::Size,
+    simulation::{Scenario, ScheduledEvent},
     sites::figures,
 };
 

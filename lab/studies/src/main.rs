@@ -11,18 +11,19 @@ mod crowding;
 mod gate;
 mod report;
 mod sheet;
+mod simulation;
 mod sites;
 
 use std::process::ExitCode;
 
 use clap::Parser;
 use rayon::prelude::*;
-use waiting_room_sim::World;
 
 use crate::{
     bar::Bar,
     cli::{Cli, Task},
     report::say,
+    simulation::World,
 };
 
 fn main() -> ExitCode {

@@ -262,7 +262,7 @@ impl WaitingRoomConfigBuilder {
         self
     }
 
-    /// Sets a rule of the room as a file gives it.
+    /// Sets a rule of the room to the value from a file.
     #[cfg(all(feature = "files", feature = "room"))]
     pub(super) fn setting(
         mut self,
@@ -315,8 +315,8 @@ impl WaitingRoomConfigBuilder {
                 given = given.with_seed(&rules.name, &event, seed)?;
             }
         }
-        // The seeds of the configuration from which a builder was created are known. At the earliest
-        // time, no event has begun, so no change contradicts an event that has.
+        // The seeds are known from the configuration that a builder was created from. At the
+        // earliest time, no event has begun, so no change can contradict an event in progress.
         let plan = RoomPlan::new(rules.clone(), config.schedule);
         config.schedule = plan.follow(given, Timestamp::ZERO)?.schedule;
         config.statuses.validate()?;
@@ -332,7 +332,7 @@ impl WaitingRoomConfigBuilder {
     }
 }
 
-/// The field that is reported as missing if a configuration has no stage at all, and the expected
+/// The field that is reported as missing if a configuration has no stage at all, and its expected
 /// value.
 const NO_STAGE: (&str, &str) = if cfg!(feature = "room") {
     (

@@ -11,12 +11,11 @@
 //! - Variant names are in `snake_case`.
 //! - The settings of the room are those that `RoomRules::SETTINGS` declares.
 //!
-//! `docs/configuration-file.schema.json` says what each field means, and its bounds and default. A test
-//! compares it with these structures. Fields have the same names as in Cloudflare Waiting Room, if that
-//! product has the feature.
-//! Stores and closures cannot be configured in a file. The store of the room is passed to the layer.
-//! Everything else that a file cannot contain is added with
-//! [`WaitingRoomConfig::into_builder`].
+//! `docs/configuration-file.schema.json` states the meaning, the bounds and the default of each
+//! field. A test compares it with these structures. Fields have the same names as in Cloudflare
+//! Waiting Room, where that product has the same feature. Stores and closures cannot be configured
+//! in a file. The store of the room is passed to the layer. Everything else that a file cannot
+//! contain is added with [`WaitingRoomConfig::into_builder`].
 
 mod bypass;
 mod client_ip;
@@ -47,7 +46,7 @@ use crate::{
     rate_headers::RateHeaders, respond::JsonProfile, rules_file::Descriptors, token::CookieSettings,
 };
 
-/// The fields at the root of a configuration file, besides the settings of the room.
+/// The fields at the root of a configuration file, without the settings of the room.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ConfigFile {

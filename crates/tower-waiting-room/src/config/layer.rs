@@ -82,8 +82,8 @@ impl WaitingRoomConfig {
         self.room.as_ref()
     }
 
-    /// Returns the events of the room. A store other than the one in memory has to be given them when
-    /// it is created, or with [`Store::schedule`](waiting_room_core::Store::schedule).
+    /// Returns the events of the room. A store other than the one in memory must be given these
+    /// events when it is created, or with [`Store::schedule`](waiting_room_core::Store::schedule).
     #[must_use]
     pub const fn schedule(&self) -> &Schedule {
         &self.schedule
@@ -91,7 +91,7 @@ impl WaitingRoomConfig {
 }
 
 impl WaitingRoomConfig {
-    /// Returns whether all requests pass the same stages, and no response states its reason.
+    /// Returns whether all requests go through the same stages and no response states its reason.
     pub(crate) fn is_uniform(&self) -> bool {
         self.room.is_none()
             && self.bypass.is_empty()

@@ -83,8 +83,8 @@ impl WaitingRoomConfigBuilder {
     /// A network is an IPv4 address or a /64 of IPv6. The address is determined as configured with
     /// [`client_ip`](Self::client_ip). Visitors do not count toward this limit if they connect over
     /// loopback, or if they come from a private network through a proxy that is not
-    /// [trusted](crate::TrustedProxies). If the server does not report their address, the limit has
-    /// no effect, and
+    /// [trusted](crate::TrustedProxies). If the server does not report the address of connections,
+    /// the limit has no effect, and
     /// [`Misconfiguration::PeerUnknown`](crate::config::Misconfiguration::PeerUnknown) is reported.
     pub fn places_per_network(self, places: PlacesPerNetwork) -> Self {
         self.rules(|rules| rules.places_per_network(places))
@@ -162,9 +162,9 @@ impl WaitingRoomConfigBuilder {
     /// Orders the visitors in the prequeue of an event by a draw, with this secret seed. Use 256
     /// random bits for each event, and the same bits on all nodes.
     ///
-    /// The commitment to the seed is published from the beginning of the prequeue on, and the seed
-    /// itself from the start on. If the event already has a
-    /// [commitment](Event::shuffle_at_start()), it must be to this seed.
+    /// The commitment to the seed is published when the prequeue begins, and the seed itself when
+    /// the event starts. If the event already has a [commitment](Event::shuffle_at_start()), it
+    /// must be to this seed.
     pub fn event_seed(mut self, event: impl Into<String>, seed: Seed) -> Self {
         self.config.room_options.seeds.push((event.into(), seed));
         self
@@ -204,25 +204,27 @@ impl WaitingRoomConfigBuilder {
     }
 
     /// Sets a closure that returns the identity of a visitor: a login, an account number or an API
-    /// key that the application has verified. The default is none: visitors are known by their
-    /// tokens only.
+    /// key that the application has verified. By default there is no such closure, and visitors are
+    /// known only by their tokens.
     ///
     /// A person with an identity has one session and one place, in all tabs and on all devices: a
-    /// request without a token continues with the session of the person, or finds the place of the
-    /// person at its second touch. The token of another person counts as none. A request for which
-    /// the closure returns `None`, or an empty string, is treated as if no identity were configured.
+    /// request without a token continues with the person's session, or gets the person's place at
+    /// its second touch. Another person's token is treated as if it were missing. A request for
+    /// which the closure returns `None`, or an empty string, is treated as if no identity were
+    /// configured.
     ///
     /// A visitor who logs in keeps its pass, but not its ticket, so ask visitors to log in before
-    /// they wait. If the identity changes in the line, the new one continues with its own place, or
-    /// as a newcomer.
+    /// they wait. If the identity changes while a visitor is in line, the new person continues with
+    /// their own place, or as a newcomer.
     ///
     /// Only a keyed hash of the identity is stored. An identity may have any length, but is hashed
     /// for every request. Requires [`keys`](Self::keys), which all nodes share.
     ///
-    /// Return only what the application has verified, such as the login in a signed cookie. A client
-    /// that can make up identities gets a place for each of them, because the places of persons do
-    /// not count toward [`places_per_network`](Self::places_per_network). The closure runs up to
-    /// three times on the task of each request, so it must be fast, and must not block.
+    /// Return only what the application has verified, such as the login in a signed cookie. A
+    /// client that can invent identities gets a place for each of them, because the places of
+    /// identified people do not count toward [`places_per_network`](Self::places_per_network). The
+    /// closure runs up to three times on the task of each request, so it must be fast, and must not
+    /// block.
     ///
     /// ```
     /// use tower_waiting_room::{KeyRing, TokenKey, WaitingRoomConfig, request::RequestHead};
@@ -260,20 +262,20 @@ impl WaitingRoomConfigBuilder {
     }
 
     /// Sets the path to which a visitor sends a POST to leave, for example with
-    /// `navigator.sendBeacon("/leave")`. The default is none: a visitor keeps its session or its
-    /// place for as long as the rules say.
+    /// `navigator.sendBeacon("/leave")`. By default there is no such path, and a visitor keeps its
+    /// session or its place for as long as the rules say.
     ///
     /// A visitor that leaves gives up its session or its place, and all copies of its token become
-    /// void. The answer is 204, and is not forwarded to the application. The slot is free by the time
-    /// the next visitor asks this node for one. A request from another origin does not count, and is
-    /// treated like any other request. Rate limits apply, except to waiting visitors, whose tickets
-    /// are answered only so often.
+    /// void. The answer is 204, and is not forwarded to the application. The slot is free by the
+    /// time the next visitor asks this node for one. A request from another origin has no such
+    /// effect, and is treated like any other request. Rate limits apply, except to waiting
+    /// visitors, because the room itself limits how often a ticket is answered.
     ///
-    /// The ticket of a person with an [identity](Self::identity) is only deleted, because the person
-    /// may be active on another device: its place lapses.
+    /// For a person with an [identity](Self::identity), only the ticket is deleted, because the
+    /// person may be active on another device. The place then lapses.
     ///
-    /// Offer this to visitors as a button, or send it when a purchase is over. Do not send it when a
-    /// page is closed: a waiting visitor may close a tab, and a reload closes the page too.
+    /// Offer a button for it, or send the POST when a purchase is complete. Do not send the POST
+    /// when a page is closed: a waiting visitor may close a tab, and a reload closes the page too.
     ///
     /// ```
     /// use tower_waiting_room::WaitingRoomConfig;
@@ -287,23 +289,23 @@ impl WaitingRoomConfigBuilder {
         self
     }
 
-    /// Sets the path of links with which a waiting visitor continues on another device. The default
-    /// is none: a place belongs to one browser.
+    /// Sets the path of links with which a waiting visitor continues on another device. By default
+    /// there is no such path, and a place belongs to one browser.
     ///
-    /// The waiting page then offers such a link, and the page on the other device offers to continue
-    /// with the place. Both devices hold the same place, and the visitor gets one slot, whichever of
-    /// them comes first. A link is valid until the place would lapse without a check-in,
-    /// which is [`place_retention`](Self::place_retention) after the last one. The page asks visitors
-    /// to open it within a few minutes, whatever the retention is, so a retention of less than the
-    /// default 5 min makes links expire sooner than the page says. While a link is valid, any number of
-    /// devices can use it, so it is as secret as the cookie. With an [identity](Self::identity), a link
-    /// to the place of another person has no effect.
+    /// The waiting page then offers such a link, and the page on the other device offers to
+    /// continue with the place. Both devices hold the same place, and the visitor gets only one
+    /// slot, for whichever device comes first. A link is valid until the place would lapse without
+    /// another check-in, which is [`place_retention`](Self::place_retention) after the last one.
+    /// The page asks visitors to open it within a few minutes, whatever the retention is, so a
+    /// retention of less than the default 5 min makes links expire sooner than the page says. While
+    /// a link is valid, any number of devices can use it, so it is as secret as the cookie. With an
+    /// [identity](Self::identity), a link to the place of another person has no effect.
     ///
-    /// Programs use the path as well: a POST with the token of a placed visitor is answered with JSON
-    /// that contains `transfer`, and a POST with this value in the header `Waiting-Room-Transfer` is
-    /// answered with 204 and the ticket. Any other POST is refused with 403 and the reason
-    /// `refused:transfer_invalid`. A request from another origin does not count, and is treated like
-    /// any other request.
+    /// Programs use the path as well: a POST with the token of a placed visitor is answered with
+    /// JSON that contains `transfer`, and a POST with this value in the header
+    /// `Waiting-Room-Transfer` is answered with 204 and the ticket. Any other POST is refused with
+    /// 403 and the reason `refused:transfer_invalid`. A request from another origin has no such
+    /// effect, and is treated like any other request.
     ///
     /// ```
     /// use tower_waiting_room::WaitingRoomConfig;

@@ -1,4 +1,4 @@
-//! The gates of a set with a key, by the hashes of their keys.
+//! The gates of a set with a key, indexed by the hashes of their keys.
 
 use std::{
     collections::HashMap,
@@ -7,8 +7,8 @@ use std::{
 
 use waiting_room_core::{Gate, rate::KeyHash};
 
-/// A map of gates whose shards have a lock each. A gate is created, cloned and removed while the
-/// shard of its key is locked.
+/// A map of gates in shards, each with a lock of its own. A gate is created, cloned and removed
+/// while the shard of its key is locked.
 pub(super) struct GatesByKey(Box<[Mutex<HashMap<KeyHash, Gate>>]>);
 
 impl GatesByKey {

@@ -209,9 +209,10 @@ impl Concurrency {
     /// Lets the values of this key, the tenants, take turns in the queue, so that no tenant can
     /// monopolize it. By default, requests do not take turns by tenant.
     ///
-    /// Use a key whose values clients cannot make up, such as an account. If clients can make up
+    /// Use a key whose values clients cannot invent, such as an account. If clients can invent
     /// values, as with a header that the service does not verify, [`Tenants::Shuffled`] (young, see
-    /// [Stability](crate#stability)) bounds what a client gains by using many values. Requests without the key take turns by address.
+    /// [Stability](crate#stability)) bounds what a client gains by using many values. Requests
+    /// without the key take turns by address.
     ///
     /// This discipline does not shorten waits under overload, so set [`max_wait`](Self::max_wait)
     /// to one second or less.
@@ -226,9 +227,9 @@ impl Concurrency {
     /// - `class` returns the class of a request. Numbers above the last class are treated as the
     ///   last class.
     /// - `reserved` has one entry for each class, and 1 to 16 entries in total. Each entry is the
-    ///   number of permits that are reserved for its class, which is served first until it uses
-    ///   them all. Other classes may use reserved permits that the class does not need. The sum of
-    ///   all entries must not exceed the limit.
+    ///   number of permits that are reserved for its class. The class is served first until it uses
+    ///   all of them. Other classes may use reserved permits that the class does not need. The sum
+    ///   of all entries must not exceed the limit.
     /// - `aging` is the time after which a waiting request moves to the next lower class number, so
     ///   that no class starves. `aging` must be more than zero and at most 1 h.
     ///
@@ -248,7 +249,7 @@ impl Concurrency {
     /// Creates a gate for each value of this key, instead of one gate for all requests.
     ///
     /// A gate exists only while a request uses it, so memory is bounded by the number of requests
-    /// in progress. If clients can make up values, also add a gate without a key, because each new
+    /// in progress. If clients can invent values, also add a gate without a key, because each new
     /// value starts with an unused limit.
     pub fn for_each(mut self, key: Key) -> Self {
         self.for_each = Some(key);

@@ -9,7 +9,7 @@
 //!                   └─ PermitHandle                   for as long as the application keeps it
 //!
 //!  Sweeper (Weak) ──► takes the permit out, although holders remain:
-//!                     the body is not read for `body_stall`, or `max_hold` is over
+//!                     the body is not read for `body_stall`, or `max_hold` has passed
 //! ```
 //!
 //! Release is tied to `drop`, so a permit is released in the same way whether the request succeeds,
@@ -69,7 +69,7 @@ pub(crate) struct HeldPermit {
     is_over: AtomicBool,
 }
 
-/// The permits of all gates that a request has passed. Most layers have no gate or one.
+/// The permits of all gates that a request has passed. Most layers have at most one gate.
 pub(crate) type Permits = Few<Arc<HeldPermit>>;
 
 /// Returns how long the application may wait for a frame of the request's body: the shortest
@@ -333,8 +333,8 @@ const ASKED: u32 = u32::MAX;
 
 /// A collection of a few values, in no particular order.
 ///
-/// The first value needs no allocation, and no or one value is copied and dropped in a few instructions.
-/// Further values form a list.
+/// The first value needs no allocation, and a collection of at most one value is copied and dropped
+/// in a few instructions. Further values form a list.
 #[derive(Clone, Debug)]
 pub(crate) struct Few<T> {
     /// One of the values, or `None` if there is none.

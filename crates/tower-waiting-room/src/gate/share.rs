@@ -4,9 +4,9 @@
 //! starts when the layer is created inside a tokio runtime, and otherwise with the first request. It
 //! ends with the last reference to the gate, so it keeps reporting requests that outlive the layer.
 //!
-//! If the task ends earlier, because its runtime has shut down or a renewal has panicked, the limit
-//! becomes zero at once, because the server gives a share that is not renewed to other nodes. The
-//! next request starts another task, which joins as a new node.
+//! The task may end earlier, if its runtime shuts down or a renewal panics. The limit then becomes
+//! zero at once, because other nodes get the share if it is not renewed. The next request starts
+//! another task, which joins as a new node.
 
 use std::sync::{
     Arc, Weak,
@@ -40,8 +40,8 @@ impl Share {
         Arc::new(Self { limit, gate, clock, is_running: AtomicBool::new(false) })
     }
 
-    /// Spawns the task unless it is running, and returns whether it is. It is not if there is no
-    /// runtime. This method is called for every request at the gate.
+    /// Spawns the task unless it is already running. Returns whether the task is running now.
+    /// Without a runtime, it is not. This method is called for every request at the gate.
     pub(super) fn start(self: &Arc<Self>) -> bool {
         if self.is_running.load(Ordering::Acquire) {
             return true;
@@ -299,6 +299,8 @@ mod tests {
             "for_each is a limit that nodes share, expected one gate for all requests, because the \
              share belongs to one gate"
         );
+        let nothing_reserved = shared().classes([0, 0], Duration::from_secs(1), |_| 0);
+        WaitingRoomConfig::builder("api").concurrency(nothing_reserved).build().unwrap();
         assert_eq!(
             error(shared().classes([1, 0], Duration::from_secs(1), |_| 0)),
             "reserved is 1 permits in total, expected 0, because the share of the node may become \

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! The rule is additive increase and multiplicative decrease (Chiu and Jain 1989), with a pause
-//! after each change, because a change shows its effect only once the visitors that it concerns are
-//! active.
+//! after each change, because a change shows its effect only once the visitors admitted under it
+//! are active.
 
 mod controller;
 mod tuning;
@@ -132,12 +132,13 @@ impl Tuner {
     /// tokio runtime with a timer.
     ///
     /// The rate is lowered by three tenths if the gate refused a request or had a queue for the
-    /// whole period. The rate is raised by a twentieth of the upper bound if visitors wait because of
-    /// the rate, and at most four fifths of the gate were used and will be used once as many visitors
-    /// are active as come in one session at the current rate. The rate is kept for 30 seconds after
-    /// an increase, and for half a session, but at least 30 seconds, after a decrease; only an
-    /// overload after an increase is answered at once. A rate that an operator sets is the new
-    /// starting point, even outside the bounds, and the next change returns to them.
+    /// whole period. The rate is raised by a twentieth of the upper bound if visitors wait because
+    /// of the rate, and if at most four fifths of the gate were in use, and will still be once a
+    /// whole session's worth of visitors at the current rate is active. After an increase, the rate
+    /// is kept for 30 seconds. After a decrease, it is kept for half a session, but at least for 30
+    /// seconds. Only an overload after an increase is acted on at once. A rate that an operator
+    /// sets is the new starting point, even outside the bounds, and the next change returns to
+    /// them.
     ///
     /// Each node of a room observes its own gate, and all of them change the same rate. A change by
     /// one node makes the others wait as after a change of their own, so the node with the highest
@@ -159,7 +160,7 @@ impl Tuner {
         }
     }
 
-    /// The time between two looks at the gate.
+    /// The time between two samples of the gate.
     const SAMPLED_EVERY: Duration = Duration::from_secs(1);
 
     /// Decides at the end of a period, and returns the decision. Returns `None` within a period.
@@ -194,8 +195,8 @@ impl Tuner {
                 let change = {
                     let is_set = Arc::clone(&is_set);
                     move |rules: RoomRules| {
-                        // Another change has been faster, or an event overrides the rate. Either is
-                        // left in place.
+                        // Another change came first, or an event overrides the rate. Either is left
+                        // in place.
                         let is_same = rules.new_users_per_minute == Some(old);
                         is_set.store(is_same, Ordering::Relaxed);
                         if is_same { rules.new_users_per_minute(new) } else { rules }

@@ -21,7 +21,7 @@ impl WaitingRoomHandle {
         Self { pipeline }
     }
 
-    /// Returns the name of the room, or of a layer without a room.
+    /// Returns the name of the layer, which is also the name of its room.
     #[must_use]
     pub fn name(&self) -> &str {
         self.pipeline.name()
@@ -166,10 +166,11 @@ impl WaitingRoomHandle {
         push.iter().for_each(|streams| streams.end_all());
     }
 
-    /// Returns the number of requests with each reason since the layer was created, in no particular
-    /// order. The names of the reasons are those of `docs/answers.md`, such as `admitted:pass`.
+    /// Returns the number of requests with each reason since the layer was created, in no
+    /// particular order. `docs/answers.md` lists the names of the reasons, such as `admitted:pass`.
     ///
-    /// At most 256 reasons are counted separately, and the requests with others together as `other`.
+    /// At most 256 reasons are counted separately. Requests with any other reason are counted
+    /// together as `other`.
     ///
     /// ```
     /// # use tower_waiting_room::{WaitingRoomConfig, WaitingRoomLayer};
@@ -185,8 +186,8 @@ impl WaitingRoomHandle {
         self.pipeline.telemetry.verdicts()
     }
 
-    /// Returns the waits of the visitors whom this node has admitted after a wait in the last minute,
-    /// oldest first, and at most the last 16 384 of them.
+    /// Returns the waits that ended with an admission by this node in the last minute, oldest
+    /// first. If there are more than 16 384, only the last of them are returned.
     #[must_use]
     pub fn waits(&self) -> Vec<super::VisitorWait> {
         self.pipeline.telemetry.waits(self.now())

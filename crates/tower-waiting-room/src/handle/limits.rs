@@ -79,10 +79,10 @@ impl LimitsHandle {
     /// Returns how effective each limit is: the number of requests that it has decided on, the
     /// number that it refused or would have refused, and the number of keys near it.
     ///
-    /// The numbers of requests are those of this node since the limit was added. A change of the
-    /// quota does not reset them. The keys are counted by visiting up to 262 144 places of each
-    /// limit's table, so call this method for an operator rather than for each request. If a store
-    /// counts the limits, the keys are those that this node has counted itself.
+    /// The numbers count this node's requests since the limit was added. A change of the quota does
+    /// not reset them. The keys are counted by visiting up to 262 144 places of each limit's table,
+    /// so call this method for an operator rather than for each request. If a store counts the
+    /// limits, the keys are those that this node has counted itself.
     ///
     /// ```
     /// # use tower_waiting_room::{Quota, RateLimit, WaitingRoomConfig, WaitingRoomLayer};

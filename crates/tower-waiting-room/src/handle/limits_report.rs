@@ -21,8 +21,8 @@ use crate::{
 /// login        310        -       4.52%    ~70              ~3
 /// ```
 ///
-/// A limit that refuses nothing and has no keys near it has no effect. Before a limit in shadow mode
-/// is enforced, its share in shadow shows how many requests would be refused: if none of them is
+/// A limit that refuses nothing and has no keys near it has no effect. Before a limit in shadow
+/// mode is enforced, its shadow share shows how many requests would be refused: if none of them is
 /// abuse, the limit is too low.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
@@ -76,14 +76,15 @@ impl LimitReport {
         self.allowed + self.refused + self.marked + self.over_in_shadow
     }
 
-    /// Returns the part of the requests that the limit refused, from 0 to 1; 0 without requests.
+    /// Returns the fraction of requests that the limit refused, from 0 to 1, or 0 if there were
+    /// none.
     #[must_use]
     pub fn refused_share(&self) -> f64 {
         self.share(self.refused)
     }
 
-    /// Returns the part of the requests that exceeded the limit in shadow mode, from 0 to 1; 0
-    /// without requests.
+    /// Returns the fraction of requests that exceeded the limit in shadow mode, from 0 to 1, or 0
+    /// if there were none.
     #[must_use]
     pub fn shadow_share(&self) -> f64 {
         self.share(self.over_in_shadow)

@@ -71,11 +71,11 @@ impl RoomHandle {
         self.room.store.plan().map(|plan| plan.schedule.clone()).unwrap_or_default()
     }
 
-    /// Replaces the events of the room. Events are the same if they have the same name.
+    /// Replaces the events of the room. Two events with the same name are the same event.
     ///
-    /// An event that has begun may be ended or changed in part, see
-    /// [`Schedule::change`](crate::room::event::Schedule::change). A seed that the room already knows
-    /// need not be given again.
+    /// An event that has begun may be ended, or changed in part; see
+    /// [`Schedule::change`](crate::room::event::Schedule::change). A seed that the room already
+    /// knows need not be given again.
     ///
     /// # Errors
     ///

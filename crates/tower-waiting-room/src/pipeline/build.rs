@@ -88,12 +88,12 @@ impl Pipeline {
         }
     }
 
-    /// Returns the name of the room, or of a layer without a room.
+    /// Returns the name of the layer, which is also the name of its room.
     pub(crate) fn name(&self) -> &str {
         self.telemetry.room()
     }
 
-    /// Returns the paths that the layer answers itself, each with the field that configures it.
+    /// Returns the paths that the layer itself answers, each with the field that configures it.
     pub(crate) fn own_paths(&self) -> impl Iterator<Item = (&'static str, &str)> {
         self.room.iter().flat_map(|room| room.own_paths())
     }

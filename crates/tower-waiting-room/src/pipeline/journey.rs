@@ -1,4 +1,4 @@
-//! The state of a request on its way through the stages, the stages, and the waits on the way.
+//! A request's path through the pipeline: its state, the stages, and the waits between them.
 //!
 //! There are two kinds of waits. A **question** is a wait for a store's reply, on which the
 //! answer to the request depends. A **delay** is a wait that a limit or a gate imposes: for a
@@ -84,7 +84,7 @@ pub(crate) struct Opening {
     /// The language of the sentences in the events, or `None` if the client is not the waiting page
     /// and needs no sentences.
     pub(super) language: Option<Language>,
-    /// The answer of the store to the first question, once the store has answered.
+    /// The store's answer to the first question, once the store has answered.
     pub(super) told: Option<(Ticket, Reason)>,
 }
 
@@ -138,8 +138,8 @@ impl Journey {
         self.clock.has_waited(clock);
     }
 
-    /// Returns whether the journey of a request that the layer has answered is over: the answer has
-    /// its body, and no pass is being renewed.
+    /// For a request that the layer itself has answered, returns whether nothing is left to do: the
+    /// answer's body is set, and no pass is being renewed.
     pub(crate) const fn is_over(&self) -> bool {
         if self.opening.is_some() {
             return false;
@@ -178,7 +178,7 @@ pub(super) enum Stage {
     /// Counts the requests that reach the stage, and lets all of them continue.
     #[cfg(test)]
     Probe(&'static std::sync::atomic::AtomicU32),
-    /// Opens a push stream, or refuses it.
+    /// Opens a push stream, or refuses to.
     Push,
     /// Accepts a pass, answers an early ticket, or asks the store.
     Room,
@@ -221,7 +221,7 @@ impl Stage {
 /// Dropping a `Pending` removes the request from the queue in which it waits. A store that has been
 /// asked may or may not have made its decision.
 pub(crate) enum Pending {
-    /// A wait for the reply of the rate limit store that the nodes share.
+    /// A wait for a reply from the rate limit store that the nodes share.
     Charge(Box<PendingCharge>),
     /// A wait until the room's store has been told that the visitor leaves, and then the answer.
     Leave(BoxFuture<Response<Bytes>>),
@@ -229,7 +229,7 @@ pub(crate) enum Pending {
     Permit(Box<Waiting>),
     /// A wait for the request's turn in a leaky queue.
     Turn(Box<Turn>),
-    /// A wait for the verdict of the room's store.
+    /// A wait for a verdict from the room's store.
     Verdict(BoxFuture<Result<Verdict, StoreError>>),
 }
 

@@ -94,7 +94,8 @@ pub(super) type PushBody = Pin<Box<dyn Body<Data = Bytes, Error = Infallible> + 
 
 /// The room of a layer, as the other parts of the layer see it.
 ///
-/// Only the feature `room` implements it. Without the feature, no layer has a room.
+/// This trait is implemented only with the feature `room`. Without the feature, no layer has a
+/// room.
 pub(crate) trait RoomPart: Send + Sync {
     /// Opens the token of a request, and notes the visitor and how the next token is sent.
     fn identify(&self, head: &RequestHead<'_>, now: Timestamp, journey: &mut Journey);
@@ -102,7 +103,7 @@ pub(crate) trait RoomPart: Send + Sync {
     /// Returns whether a request asks for a push stream.
     fn is_for_push(&self, head: &RequestHead<'_>) -> bool;
 
-    /// The stage of push: opens a stream for a waiting visitor, or refuses it.
+    /// The push stage: opens a stream for a waiting visitor, or refuses to.
     fn open_stream(
         &self,
         pipeline: &Pipeline,
@@ -130,8 +131,8 @@ pub(crate) trait RoomPart: Send + Sync {
     /// Gives the application the handle to the session of a request.
     fn insert_visit(&self, pass: Pass, reason: Reason, extensions: &mut Extensions);
 
-    /// Ends the session of a pass if the response revokes it, or if it has ended in the meantime.
-    /// Returns the call that ends it in the store.
+    /// Ends the session of a pass if the response revokes the pass, or if the session has ended in
+    /// the meantime. Returns the call that ends the session in the store.
     fn end(
         &self,
         pass: &Pass,
@@ -155,16 +156,16 @@ pub(crate) trait RoomPart: Send + Sync {
     /// Returns the rules in force.
     fn rules(&self) -> Arc<RoomRules>;
 
-    /// Returns what is planned for the room, or `None` if it has no events.
+    /// Returns the plan of the room, or `None` if it has no events.
     fn plan(&self) -> Option<Arc<RoomPlan>>;
 
-    /// Returns the paths that the room answers itself, each with the field that configures it.
+    /// Returns the paths that the room itself answers, each with the field that configures it.
     fn own_paths(&self) -> Vec<(&'static str, &str)>;
 
     /// Returns the name of the room's cookie.
     fn cookie_name(&self) -> &str;
 
-    /// Returns what the operator of the room observes and changes.
+    /// Returns the parts of the room that its operator observes and changes.
     #[cfg(feature = "room")]
     fn operated(&self) -> crate::room::Operated;
 }
@@ -254,8 +255,8 @@ impl Pipeline {
         }
     }
 
-    /// Stops a request whose path or host belongs to this room or to another one, depending on the
-    /// server that reads it. No stage runs.
+    /// Stops a request whose path or host belongs to this room or to another one, depending on
+    /// which server interprets it. No stage runs.
     pub(crate) fn stop_ambiguous(&self, journey: &mut Journey) -> ControlFlow<Stop> {
         let flow = self.in_effect(journey, Stop::Reply(Reply::ambiguous_route()));
         self.counted(journey, flow)
@@ -339,7 +340,7 @@ impl Pipeline {
         self.room.as_deref().map_or(Continue(()), step)
     }
 
-    /// Returns the effect on a request of a stage that stops it.
+    /// Returns the effect of a stage that stops a request.
     ///
     /// In shadow mode, a request waits only for the replies on which its decision depends, and
     /// continues whatever the decision is. The first decision against the request is recorded as
@@ -429,8 +430,8 @@ impl Pipeline {
         flow
     }
 
-    /// The gate stage: takes a permit from each gate that covers the request. Not inlined, as the room
-    /// stage.
+    /// The gate stage: takes a permit from each gate that covers the request. Like the room stage,
+    /// this method is not inlined.
     #[inline(never)]
     fn enter_gates(&self, head: &RequestHead<'_>, journey: &mut Journey) -> ControlFlow<Stop> {
         // `arrived` is earlier than `now` if the room or the limits had to ask a store. The client
@@ -455,7 +456,7 @@ impl Pipeline {
     }
 }
 
-/// Returns the visitor if it is known, which it is only if its request has a pass. A client can get any
+/// Returns the visitor if it is known, that is, if its request has a pass. A client can get any
 /// number of tickets, so a limit by visitor would have no effect if tickets counted too.
 fn known(visitor: &Visitor) -> Option<VisitorId> {
     // If the limits come first, the room has not accepted the pass yet, but the pass is valid. A copy of

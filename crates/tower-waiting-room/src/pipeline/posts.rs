@@ -1,5 +1,5 @@
-//! The requests that scripts send to the paths of the layer's own: to leave, and to continue on another
-//! device.
+//! The requests that scripts send to paths that the layer answers itself: to leave, and to continue
+//! on another device.
 //!
 //! ```text
 //!  POST leave_path ───── a ticket ─► pace ─┬─► the store is told ─► 204
@@ -10,7 +10,8 @@
 //!                                         └─ not valid ──────────────► 403
 //! ```
 //!
-//! No store is asked about a transfer: the ticket of a link is due when the original is.
+//! A transfer needs no call to the store, because the ticket in a link is due at the same time as
+//! the original ticket.
 
 use super::{
     journey::{Journey, Pending},
@@ -52,10 +53,10 @@ impl Pipeline {
         Stop::Wait(Pending::Leave(room.give_up(visitor, journey.source, now)))
     }
 
-    /// Answers a visitor who continues on another device, on either device.
+    /// Answers either device of a visitor who continues on another device.
     ///
-    /// The ticket of the request is charged first, whatever the answer is, because the rate limits do
-    /// not apply to tickets. A client without one is charged against the limits.
+    /// The request's ticket is charged first, whatever the answer is, because the rate limits do
+    /// not apply to tickets. A client without a ticket is charged against the limits.
     fn transfer(&self, room: &RoomStage, head: &RequestHead<'_>, journey: &Journey) -> Reply {
         let now = journey.times(&self.clock).now;
         let visitor = &journey.visitor;
@@ -81,7 +82,8 @@ impl Pipeline {
         {
             return Reply::too_often(pause);
         }
-        // A visitor who is inside, for example by another tab, does not go back to the line.
+        // A visitor who is already inside, for example in another tab, does not go back to the
+        // line.
         let is_inside = matches!(visitor, Visitor::Proven(Opened::Pass(pass))
             if room.accepts(pass, &room.rules(), now) || room.may_move(pass, now));
         let ticket = (!is_inside).then_some(&ticket);

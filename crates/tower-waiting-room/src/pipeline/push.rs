@@ -8,16 +8,17 @@
 //!            └─ neither ──────────────────────────────────────────► 403
 //! ```
 //!
-//! An `EventSource` that gets any status but 200 closes and does not connect again. The page then
-//! polls.
+//! An `EventSource` that gets any status other than 200 closes, and does not connect again. The
+//! page then polls.
 //!
 //! The request that opens a stream is a check-in, which takes a slot if it is the visitor's turn.
-//! Only an open stream tells a turn without taking it. A client that opens one stream after the other
-//! and never comes therefore reserves no slot for longer than one that polls.
+//! Only an open stream announces a turn without taking the slot. A client that opens one stream
+//! after another and never enters therefore keeps a slot reserved for no longer than a client that
+//! polls.
 //!
 //! A request for a stream is neither charged against the limits nor passed on to the gates, because
-//! it does not reach the application. It costs what a poll costs, and the pace of tickets bounds
-//! both. In shadow mode there is no push, because no visitor waits.
+//! it does not reach the application. It costs as much as a poll, and the pace limits on tickets
+//! bound both. In shadow mode there is no push, because no visitor waits.
 
 use std::{
     net::IpAddr,
@@ -47,7 +48,7 @@ use crate::{
 };
 
 impl Pipeline {
-    /// The stage of push: opens a stream for a waiting visitor, or refuses it.
+    /// The push stage: opens a stream for a waiting visitor, or refuses to.
     pub(super) fn open_stream(
         &self,
         room: &RoomStage,
@@ -89,7 +90,7 @@ impl Pipeline {
                     language: is_page(head).then(|| self.responder.language(head.headers())),
                     told: None,
                 }));
-                // A place is made when the first ticket is due, and not before.
+                // A place is created when the first ticket is due, not before.
                 let after = if ticket.placed { Duration::ZERO } else { ticket.retry_after(now) };
                 Break(Stop::Wait(Pending::Verdict(room.check_in(ticket, after))))
             }
@@ -100,8 +101,8 @@ impl Pipeline {
         }
     }
 
-    /// Applies the store's verdict to a request for a stream. Any verdict but that the visitor waits
-    /// or is admitted is `None` here, and has the same effect as on a poll.
+    /// Applies the store's verdict to a request for a stream. Returns `None` for any verdict other
+    /// than to wait or to be admitted. Such a verdict has the same effect as on a poll.
     pub(super) fn stream_decided(
         &self,
         room: &RoomStage,
@@ -114,7 +115,7 @@ impl Pipeline {
             Ok(Verdict::Wait { ticket, reason }) => {
                 let mut sealed = *ticket;
                 // The client keeps this ticket while the stream is open, and must not be too early
-                // when the stream tells it that it is its turn.
+                // with it when the stream announces the turn.
                 if !sealed.is_reissued() {
                     sealed.next_check_in = sealed.next_check_in.min(sealed.last_check_in + AT_ONCE);
                 }
@@ -130,7 +131,7 @@ impl Pipeline {
                 opening.place.end = StreamEnd::Turn;
                 Some(Reply::nothing_to_push(reason.clone()))
             }
-            // The stream is over either way, and its path never reaches the application.
+            // The stream ends either way, and its path never reaches the application.
             Err(error)
                 if error.kind() != StoreErrorKind::Busy && room.admits_without_store(now) =>
             {
@@ -145,10 +146,10 @@ impl Pipeline {
     }
 }
 
-/// Returns the order of a visitor in the line, as far as its ticket shows it.
+/// Returns the order of a visitor in the line, as far as its ticket reveals the order.
 ///
-/// The order decides only which streams look first. If the room orders its visitors in another way,
-/// visitors learn of their turn when the store asks them to check in.
+/// The order decides only which streams check first. If the room orders its visitors in a different
+/// way, visitors learn of their turn when the store asks them to check in.
 pub(super) fn order(rules: &RoomRules, ticket: &Ticket, now: Timestamp) -> u64 {
     match rules.queueing_method {
         // The room draws the lots of each minute in the same way.
@@ -190,8 +191,9 @@ fn is_page(head: &RequestHead<'_>) -> bool {
     head.uri().query() == Some("page")
 }
 
-/// The time after which the ticket of an open stream is due. Without any such time, the ticket would
-/// look as if a node had reissued it in an outage. The pace of tickets bounds how often it is used.
+/// The time after which the ticket of an open stream is due. Without any such time, the ticket
+/// would look as if a node had reissued it in an outage. The pace limits on tickets bound how often
+/// it is used.
 const AT_ONCE: Duration = Duration::from_nanos(1);
 
 #[cfg(test)]

@@ -48,7 +48,7 @@ enum By {
     /// The rate limits, at least one of which is exceeded. The report of the request contains the
     /// details.
     Limits,
-    /// The pace at which tickets may be presented.
+    /// The pace limits on tickets.
     Pace,
     /// An answer that is already complete, such as the application's challenge or the answer to a
     /// visitor who leaves, or `None` once the answer has been taken.
@@ -61,7 +61,8 @@ enum By {
     SetUp,
     /// The rate limit store, which does not answer or is overloaded.
     Store,
-    /// The path of transfers, for a request without a valid link, or for a link to no place.
+    /// The path of transfers, for a request without a valid link, or from a visitor without a
+    /// place.
     Transfer,
 }
 
@@ -106,7 +107,7 @@ impl Reply {
         Self::refused(Reason::Transferred, None, By::Prepared(Some(Box::new(response))))
     }
 
-    /// Refuses a request without a valid link, or for a link to no place.
+    /// Refuses a transfer for a request without a valid link, or from a visitor without a place.
     pub(super) fn no_transfer() -> Self {
         Self::refused(Reason::RefusedTransferInvalid, None, By::Transfer)
     }
@@ -122,7 +123,7 @@ impl Reply {
         Self { outcome: Outcome::Wait, reason, retry_after: None, by: By::Push(StatusCode::OK) }
     }
 
-    /// Opens no push stream for a visitor who does not wait, or no longer.
+    /// Opens no push stream, because the visitor does not wait, or no longer waits.
     pub(super) fn nothing_to_push(reason: Reason) -> Self {
         let by = By::Push(StatusCode::NO_CONTENT);
         Self { outcome: Outcome::Admit, reason, retry_after: None, by }

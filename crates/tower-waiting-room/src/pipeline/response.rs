@@ -58,7 +58,7 @@ impl Pipeline {
     }
 
     /// Returns whether a request that is forwarded needs only its permits and its report until the
-    /// response: no room has a part in it, and the response does not state its reason.
+    /// response: it does not involve a room, and the response does not state its reason.
     #[inline]
     pub(crate) fn is_apart_from_room(&self, journey: &Journey) -> bool {
         let is_inside = matches!(journey.visitor, Visitor::Inside(_));
@@ -68,15 +68,16 @@ impl Pipeline {
         !(is_inside || has_token || is_explained) && journey.undelivered.is_none()
     }
 
-    /// Takes what a request holds until its response out of its journey, or returns `None` if it
-    /// holds nothing.
+    /// Takes the values that a request holds until its response out of the journey, or returns
+    /// `None` if the request holds nothing.
     #[inline]
     pub(crate) fn held(self: &Arc<Self>, journey: &mut Journey) -> Option<Held> {
         self.holding(journey.report.take(), mem::take(&mut journey.permits))
     }
 
     /// Counts a request that is forwarded because the limits [allow](Rated::is_allowed) it, inserts
-    /// the handles for the application, and returns what the request holds until its response.
+    /// the handles for the application, and returns the values that the request holds until its
+    /// response.
     #[inline(always)]
     pub(crate) fn allowed(
         self: &Arc<Self>,
@@ -89,8 +90,8 @@ impl Pipeline {
         self.holding(Some(report), Permits::new())
     }
 
-    /// Returns what a request holds until its response: its permits, and the report if headers show
-    /// it.
+    /// Returns the values that a request holds until its response: its permits, and the report if
+    /// headers show it.
     #[inline]
     fn holding(
         self: &Arc<Self>,
@@ -269,10 +270,10 @@ const fn is_common(reason: &Reason) -> bool {
     matches!(reason, Reason::AdmittedLimits | Reason::AdmittedPass)
 }
 
-/// What a forwarded request in which no room has a part holds until its response.
+/// The values that a forwarded request holds until its response, if it does not involve a room.
 pub(crate) struct Held {
-    /// The report of the limits that the headers of the response show, with the layer that writes
-    /// them.
+    /// The rate report that the response headers show, together with the pipeline that writes those
+    /// headers.
     told: Option<(Arc<Pipeline>, Box<RateReport>)>,
     permits: Permits,
 }
@@ -297,8 +298,8 @@ impl Journey {
     }
 }
 
-/// Tells the permits of a request the head of the application's response, and releases those that
-/// the body does not hold. This happens before the response waits for the store.
+/// Passes the head of the application's response to the permits of a request, and releases the
+/// permits that the body does not hold. This happens before the response waits for the store.
 ///
 /// The waiting page of an inner room also has one of the [`OVERLOADED`] statuses, but does not
 /// indicate an overload. The page is recognized by its outcome header.

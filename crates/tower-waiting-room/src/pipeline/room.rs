@@ -201,7 +201,7 @@ impl Pipeline {
         Break(Stop::Wait(Pending::Verdict(room.ask(&journey.visitor, head))))
     }
 
-    /// Lets a request continue that the room does not decide about.
+    /// Lets a request continue without a decision of the room.
     fn pass_by(journey: &mut Journey, rule: &'static str) -> ControlFlow<Stop> {
         journey.admitted = Reason::Bypass(rule.into());
         Continue(())

@@ -5,12 +5,12 @@
 //!           ▼                                                    │
 //!  open ─► idle ── due, called, or at the front ─► stay ─► verdict
 //!           │                                                    │
-//!           │                                    turn: `turn` ───┴─► idle until the visitor has come
+//!           │                                    turn: `turn` ───┴─► idle until the visitor enters
 //!           └─ nothing sent for a while: a comment
 //! ```
 //!
 //! The stream has no task. It runs when the server polls it: the timer of the stream, a call from
-//! [`Streams`](crate::room::Streams) or the reply of the store wakes the task of the connection. A
+//! [`Streams`](crate::room::Streams) or the store's reply wakes the task of the connection. A
 //! server polls only as fast as the client reads, so at most one event exists at a time, and it is
 //! never older than the moment at which the server asks for it.
 //!
@@ -54,7 +54,7 @@ pub(crate) struct EventStream {
     pipeline: Arc<Pipeline>,
     place: StreamPlace,
     language: Option<Language>,
-    /// The visitor's ticket as of the last answer of the store.
+    /// The visitor's ticket as of the store's last answer.
     ticket: Ticket,
     /// The event to send next.
     event: Option<Bytes>,
@@ -71,18 +71,19 @@ pub(crate) struct EventStream {
     sent_at: Instant,
     /// The time at which the stream ends.
     ends_at: Instant,
-    /// The time until which the visitor may come, once it has been told that it is its turn.
+    /// The time until which the visitor may enter, once it has been told that it is its turn.
     turn_until: Option<Instant>,
     is_over: bool,
 }
 
 impl EventStream {
-    /// The time between two looks of a stream at the front. Together with the call when a session
-    /// ends on this node, it bounds the time for which a slot is free and its visitor does not know.
+    /// The time between two checks by a stream at the front. Together with the call when a session
+    /// ends on this node, this bounds how long a slot can be free without its visitor knowing.
     const LOOK: Duration = Duration::from_millis(500);
     /// The time for which a visitor is still present after it has been told that it is its turn.
     const TURN: Duration = Duration::from_secs(10);
-    /// The time between two questions while a visitor who has been told its turn has not come.
+    /// The time between two questions about a visitor who has been told its turn but has not
+    /// entered yet.
     const COMING: Duration = Duration::from_secs(1);
     /// The time between two questions while the store does not answer.
     const RETRY: Duration = Duration::from_secs(5);
@@ -179,7 +180,8 @@ impl EventStream {
             if self.asked.is_none() {
                 due = due.min(next);
             }
-            // A call that came in the meantime wakes no stream, so the stream looks again.
+            // A call that came in the meantime does not wake the stream, so the stream checks
+            // again.
             if !self.place.waits(due, cx.waker()) && self.asked.is_none() {
                 continue;
             }
@@ -203,7 +205,7 @@ impl EventStream {
         self.asked = Some(room.stay(self.ticket));
     }
 
-    /// Takes the answer of the store, and prepares the event for it.
+    /// Takes the store's answer, and prepares the event for it.
     fn handle_verdict(&mut self, mut verdict: Result<Verdict, StoreError>, now: Instant) {
         self.has_failed = false;
         let room = &*Arc::clone(&self.room);
@@ -263,9 +265,10 @@ impl EventStream {
         self.moves(room, false);
     }
 
-    /// Returns the time until this stream looks at the start of an event, if it waits for one. Clients
-    /// that poll come back within a few seconds of the start, so that they do not all come at once.
-    /// Streams need no such time, because most of them send nothing then.
+    /// If this stream waits for an event to start, returns how long until it checks, just after the
+    /// start, whether it is the visitor's turn. Clients that poll are spread over a few seconds
+    /// after the start, so that they do not all come at once. Streams need no such time, because
+    /// most of them send nothing then.
     fn look_at_start(&self, room: &RoomStage, now: Timestamp) -> Option<Duration> {
         let plan = room.plan()?;
         let Phase::Prequeue { event, .. } = plan.phase_at(now) else { return None };
@@ -273,7 +276,7 @@ impl EventStream {
         Some(event.start.since(now) + Self::AFTER_START + spread)
     }
 
-    /// The time from the start of an event to the first look of a stream.
+    /// The time from the start of an event to the first check by a stream.
     const AFTER_START: Duration = Duration::from_millis(10);
     /// The shortest time between two events about the same position.
     const SHORTEST: Duration = Duration::from_secs(5);

@@ -8,7 +8,7 @@
 //! | is busy | keeps its token, or gets a first ticket | is asked to come back at a random time |
 //! | fails | keeps its order of arrival | continues or is answered, depending on the policy |
 //! | is busy or fails | has a valid pass | continues |
-//! | is busy or fails | has a pass of another site | as without a pass, but keeps the pass |
+//! | is busy or fails | has a pass from another site | as without a pass, but keeps the pass |
 
 use std::ops::ControlFlow::{self, Break, Continue};
 
@@ -160,8 +160,8 @@ impl Pipeline {
     /// Answers a visitor for whom the store cannot reach a verdict in time. A newcomer, or a
     /// visitor whose ticket has lapsed, gets a first ticket, which records the time of arrival. A
     /// visitor in the line keeps its order of arrival. A visitor with an expired pass keeps the
-    /// pass, because the store may still let the session continue, and so does a visitor with a pass
-    /// of another site.
+    /// pass, because the store may still let the session continue. A visitor with a pass from
+    /// another site keeps its pass, too.
     fn overloaded(&self, room: &RoomStage, head: &RequestHead<'_>, journey: &mut Journey) -> Reply {
         let now = journey.times(&self.clock).now;
         // The check-in of a visitor in the line counts even though the store has not decided.

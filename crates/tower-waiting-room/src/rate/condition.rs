@@ -8,7 +8,7 @@
 //! Values are checked when the file is read. A rule that no request can match would give a false
 //! impression of protection, so a value that no request can have is an error.
 
-use std::sync::Arc;
+use std::{cell::LazyCell, sync::Arc};
 
 use http::Method;
 use ipnet::IpNet;
@@ -47,10 +47,8 @@ impl Condition {
     pub(crate) fn holds(&self, caller: &Caller<'_>) -> bool {
         // Literals that are networks or matchers are tested against the request itself. Reading the
         // part as a string may allocate, so the string is read only if there is a literal to
-        // compare it with. All literals for one part have the same kind of test, so checking the
-        // first one is enough.
-        let has_text = self.is.first().or(self.is_not.first()).is_some_and(Literal::is_text);
-        let text = has_text.then(|| self.part.value(caller)).flatten();
+        // compare it with.
+        let text = LazyCell::new(|| self.part.value(caller));
         let has = |literal: &Literal, doubt| match &literal.test {
             Test::Address(network) => {
                 caller.head.client_ip().is_some_and(|address| network.contains(&address))
@@ -124,10 +122,6 @@ impl Literal {
             // A closure that the application supplies may return any string.
             Part::By(..) | Part::Cookie(_) | Part::Header(_) => Ok(Self { text, test: Test::Text }),
         }
-    }
-
-    fn is_text(&self) -> bool {
-        self.test == Test::Text
     }
 
     /// Returns the value in canonical notation.

@@ -1,7 +1,7 @@
 //! Finds limits that are probably not set up as intended.
 //!
-//! Limits are inspected whenever they change, to find quotas of 0 and keys that clients can make up
-//! when no limit by address covers all requests. The first requests to a layer are inspected too,
+//! Limits are inspected whenever they change, to find quotas of 0, and keys that clients can invent
+//! while no limit by address covers all requests. The first requests to a layer are inspected too,
 //! to find forwarding headers that are not read and requests that the same limits count twice.
 //! Findings are reported as [`Misconfiguration`]s and do not affect decisions.
 

@@ -237,11 +237,12 @@ impl RateLimit {
     ///
     /// If more keys are in use, the least used keys lose their places. Every key that has no place
     /// then starts with the usage of the keys that were displaced from its network. A client
-    /// therefore gains nothing when its key loses its place, and a flood from one network affects
-    /// only new keys from that network, and from the few that share a count with it: one in 64, or one in
-    /// an eighth of this number if that is more. A network is an IPv4 /16 or an IPv6 /32.
+    /// therefore gains nothing when its key loses its place. A flood from one network affects only
+    /// new keys from that network, and from the few networks that share a count with it: one
+    /// network in 64, or one in an eighth of `keys` if that is more. A network is an IPv4 /16 or an
+    /// IPv6 /32.
     ///
-    /// Keys without an address have no network. After a flood of made-up keys, such a limit may
+    /// Keys without an address have no network. After a flood of invented keys, such a limit may
     /// refuse requests with new keys for as long as its window lasts, so add a limit by address.
     /// The misconfiguration [`MaxKeysExceeded`](crate::config::Misconfiguration::MaxKeysExceeded)
     /// is reported to the operator, and the `waiting_room_limit_keys_displaced_total` metric counts
@@ -318,7 +319,7 @@ impl RateLimit {
 
     /// Returns whether the limit bounds all requests of every client.
     ///
-    /// If a layer has such a limit, keys that clients can make up do no harm.
+    /// If a layer has such a limit, keys that clients can invent do no harm.
     pub(crate) fn is_guard(&self) -> bool {
         self.key.is_by_address()
             && self.over_limit == OverLimit::Refuse

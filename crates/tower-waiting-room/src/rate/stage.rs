@@ -76,7 +76,7 @@ pub(crate) enum Rated {
     /// All limits allow the request, but a leaky queue holds it until its turn.
     Delay(Box<RateReport>, Box<Turn>),
     /// The request may continue, and there is nothing to report: no limit applies to it, or all
-    /// limits that apply allow it, and neither a header nor the application can see this.
+    /// limits that apply allow it, and this is visible neither in a header nor to the application.
     Free,
     /// The request lacks the key of a hard limit.
     KeyMissing(Arc<Policy>),
@@ -91,7 +91,7 @@ pub(crate) enum Rated {
 }
 
 impl Rated {
-    /// Returns whether the request may continue at once, for the usual reason.
+    /// Returns whether the request may continue at once, with the usual reason for an admission.
     #[inline]
     pub(crate) fn is_allowed(&self) -> bool {
         if let Self::Pass(report) = self {

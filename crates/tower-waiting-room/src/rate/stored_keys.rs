@@ -1,7 +1,7 @@
 //! A bound on the number of keys that this node adds to a store for one limit.
 //!
 //! A limit that is tracked in this process keeps its state in a table of fixed size. A store has no
-//! such table: each new key adds an entry, and a client that makes up keys could fill the store.
+//! such table: each new key adds an entry, and a client that invents keys could fill the store.
 //! Each node therefore remembers the keys that it has used, and counts all further keys under their
 //! networks:
 //!

@@ -117,7 +117,7 @@ impl<'a> Report<'a> {
                 self.binding.map(|told| value(unix_seconds(self.now + reset(told))))
             }
             HeaderPart::ResetIn => self.binding.map(|told| value(seconds(reset(told)))),
-            // Only a refusal by a limit or a gate has this part, and not a wait for the room.
+            // Only a refusal by a limit or a gate has this part. A wait for the room does not.
             HeaderPart::RetryAfter => self.binding.and(self.retry_after()),
             composed @ (HeaderPart::Limits
             | HeaderPart::LimitsAndTriple
@@ -277,8 +277,8 @@ pub(crate) fn value(number: u64) -> HeaderValue {
 }
 
 thread_local! {
-    /// The large numbers that this thread has written last: the ends of windows, which are the same
-    /// for many responses, and the lengths of bodies. The number 0 marks an unused place.
+    /// The large numbers that this thread wrote most recently: the ends of windows, which are the
+    /// same for many responses, and the lengths of bodies. The number 0 marks an unused place.
     static RECENT: RefCell<[[(u64, HeaderValue); 2]; RECENT_LEN]> = const {
         RefCell::new([const { [const { (0, HeaderValue::from_static("0")) }; 2] }; RECENT_LEN])
     };
@@ -287,7 +287,7 @@ thread_local! {
 /// The number of places for timestamps, and for other numbers.
 const RECENT_LEN: usize = 32;
 
-/// The least number that is taken for a timestamp: a second of the year 2001.
+/// The least number that is treated as a timestamp: a time in the year 2001.
 const FIRST_TIMESTAMP: u64 = 1_000_000_000;
 
 /// Caps a number at the largest integer that a structured field can contain (RFC 9651 section

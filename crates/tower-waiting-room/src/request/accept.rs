@@ -91,8 +91,9 @@ impl Range {
 
 /// Returns whether a name is `expected`, which is in lower case. The case of the name is ignored.
 ///
-/// The bit that distinguishes the cases of letters is ignored in all characters. In a header, the
-/// other characters of the names that are compared have no counterpart without this bit.
+/// The comparison ignores the bit that distinguishes upper from lower case, in all characters. This
+/// is safe, because for the other characters of these names, a change of this bit gives a character
+/// that a header cannot contain.
 #[inline(always)]
 fn is<const LEN: usize>(name: &[u8], expected: &[u8; LEN]) -> bool {
     <[u8; LEN]>::try_from(name).is_ok_and(|name| name.map(|byte| byte | 0x20) == *expected)
@@ -131,9 +132,9 @@ impl Ranges {
         (!is_empty).then_some(ranges)
     }
 
-    /// Returns the form with the highest weight. Ties are broken by the precedence of the range that
-    /// applies to the form: the most specific range that matches it, and of equally specific ones,
-    /// the first in the header.
+    /// Returns the form with the highest weight. Ties are broken by the precedence of the range
+    /// that applies to the form: the most specific range that matches it, or, among equally
+    /// specific ranges, the first in the header.
     fn best(&self, offers_html: bool) -> Option<Offer> {
         let mut best = None;
         let mut highest = [0; 3];

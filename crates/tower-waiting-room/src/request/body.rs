@@ -268,10 +268,6 @@ impl http_body::Body for Replay {
         Poll::Ready(Some(Ok(frame)))
     }
 
-    fn is_end_stream(&self) -> bool {
-        self.frames.is_empty() && self.rest.is_end_stream()
-    }
-
     fn size_hint(&self) -> SizeHint {
         let rest = self.rest.size_hint();
         let mut hint = SizeHint::new();

@@ -39,9 +39,9 @@ use super::{
 ///
 /// The layer answers a request with this header itself, in JSON. The script needs to know whether
 /// the page may reload, but does not need the content of the application. A poll is forwarded only
-/// if it is not subject to the verdict of a room. This is the case if a bypass rule covers the poll, if
-/// the layer has no room or is in shadow mode, if the room is suspended, or if the store is away
-/// and its failure policy admits visitors.
+/// if it is not subject to the verdict of a room. This is the case if a bypass rule covers the
+/// poll, if the layer has no room or is in shadow mode, if the room is suspended, or if the store
+/// is unavailable and its failure policy admits visitors.
 pub const POLL_HEADER: HeaderName = HeaderName::from_static("waiting-room-poll");
 
 /// The kind of client that sent a request, which determines the form of the answer.
@@ -52,7 +52,7 @@ pub enum ClientKind {
     Grpc,
     /// A program that accepts JSON or states no preference. The answer is JSON.
     Json,
-    /// A browser that navigates and shows the answer as a page. The answer is HTML.
+    /// A browser that navigates, and shows the answer as a page. The answer is HTML.
     Navigation,
     /// A program that prefers a problem document or accepts none of the available forms. The answer
     /// is a problem document (RFC 9457).
@@ -146,7 +146,8 @@ impl<'a> Clues<'a> {
     fn of(headers: &'a HeaderMap) -> Self {
         let mut clues = Self::default();
         for (name, value) in headers {
-            // A standard name is a number, which takes fewer instructions to compare than its text.
+            // A standard name is stored as a number, and comparing numbers takes fewer instructions
+            // than comparing text.
             let value = value.as_bytes();
             if *name == ACCEPT {
                 clues.accept.hear(value);
@@ -192,7 +193,7 @@ enum Fetch {
     /// The browser shows the answer as a page or in a frame.
     Navigation,
     /// The browser uses the answer as a part of a page, for example as an image, and cannot display
-    /// any answer of the layer.
+    /// any of the layer's answers.
     Resource,
     /// The browser passes the answer to a script.
     Script,
@@ -254,8 +255,8 @@ impl<'a> AcceptHeader<'a> {
 /// `page` is true, HTML.
 ///
 /// If the `Accept` header is missing or cannot be parsed, the form is JSON. If the header excludes
-/// every form, the form is a problem document. A header that begins as that of a browser does prefers
-/// HTML, whatever follows: no range can have a higher weight.
+/// every form, the form is a problem document. A header that begins like a browser's prefers HTML
+/// whatever follows, because no range can have a higher weight.
 #[inline]
 fn negotiate(headers: &HeaderMap, asked: AcceptHeader<'_>, page: bool) -> ClientKind {
     // Most programs send no `Accept` header or one of these two values, so a flood of refusals

@@ -1,5 +1,5 @@
 //! The head of a request, as rules and closures see it, with the address of its client. A
-//! [`Caller`] is its sender, as the keys of limits and gates see it.
+//! [`Caller`] is the sender of a request, as the keys of limits and gates see it.
 //!
 //! Two properties are expensive to compute and needed by several rules: the client's address, which
 //! may require a walk along a chain of proxies, and the readings of the path. [`Findings`] caches

@@ -193,7 +193,7 @@ impl Key {
         }
     }
 
-    /// Returns whether a client can make up any number of keys. A single part that can be made up
+    /// Returns whether a client can invent any number of keys. A single part that can be invented
     /// is enough, since requests share a key only if they share all parts.
     pub(crate) fn can_be_made_up(&self) -> bool {
         self.0.iter().any(Part::can_be_made_up)

@@ -24,11 +24,11 @@ macro_rules! languages {
     };
 }
 
-/// A language in which answers of the layer are available, as a tag of BCP 47.
+/// A language in which the layer's answers are available, identified by a BCP 47 tag.
 ///
-/// The built-in languages are those of Cloudflare Waiting Room, and a few more. An application adds
-/// and replaces languages with [`Page::texts`](crate::respond::Page::texts). Two languages with the
-/// same tag differ if their sentences differ.
+/// The built-in languages are those of Cloudflare Waiting Room, and a few more. An application can
+/// add or replace languages with [`Page::texts`](crate::respond::Page::texts). Two languages with
+/// the same tag differ if their sentences differ.
 ///
 /// ```
 /// use tower_waiting_room::request::Language;
@@ -125,7 +125,7 @@ languages! {
 }
 
 impl Language {
-    /// The maximum number of languages of one process, built in and added.
+    /// The maximum number of languages in one process, including the built-in ones.
     pub const MAX: usize = 128;
 
     /// Returns the language tag (BCP 47) for the `lang` attribute and the `Content-Language`

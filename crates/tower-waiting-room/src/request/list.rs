@@ -13,8 +13,8 @@ pub(super) struct Element<'a> {
     pub(super) weight: Option<u16>,
 }
 
-/// Returns the first elements of a list, each with what `known` returns for its name. If that is `None`,
-/// the element does not matter, and its weight is not read.
+/// Returns the first elements of a list, each with the result of `known` for its name. If the
+/// result is `None`, the element does not matter, and its weight is not read.
 #[inline]
 pub(super) fn elements<'a, T>(
     list: &'a [u8],
@@ -23,7 +23,8 @@ pub(super) fn elements<'a, T>(
     Elements { rest: Some(list), known }.take(MAX_ELEMENTS)
 }
 
-/// All elements of a list, of which `rest` is left: `None` after the last one.
+/// Iterates over all elements of a list. `rest` is the unread part, or `None` after the last
+/// element.
 struct Elements<'a, F> {
     rest: Option<&'a [u8]>,
     known: F,
@@ -48,7 +49,7 @@ impl<'a, T, F: Fn(&'a [u8]) -> Option<T>> Iterator for Elements<'a, F> {
     }
 }
 
-/// Returns the text from the comma after the parameters at the beginning of a text.
+/// Skips the parameters at the beginning of a text, and returns the rest, from the comma on.
 #[inline(always)]
 fn after_parameters(parameters: &[u8]) -> &[u8] {
     let mut text = parameters;
@@ -63,8 +64,8 @@ fn after_parameters(parameters: &[u8]) -> &[u8] {
     text
 }
 
-/// Returns the weight in the parameters at the beginning of a text, and the text from the comma after
-/// them.
+/// Returns the weight in the parameters at the beginning of a text, and the rest of the text, from
+/// the comma on.
 #[inline(always)]
 fn weight(mut rest: &[u8]) -> (Option<u16>, &[u8]) {
     let mut weight = None;
@@ -126,8 +127,8 @@ fn without_empty_parameters(mut text: &[u8]) -> &[u8] {
     text
 }
 
-/// Parses a decimal number from 0 to 1 in thousandths, and returns the text from the comma or
-/// semicolon after it. Further digits are cut off.
+/// Parses a decimal number from 0 to 1 in thousandths. Also returns the rest of the text, from the
+/// next comma or semicolon on. Further digits are cut off.
 #[inline(always)]
 fn thousandths(text: &[u8]) -> (Option<u16>, &[u8]) {
     let (mut value, mut rest) = match text {
@@ -164,7 +165,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns the elements of a list, all of which matter.
+    /// Returns all elements of a list.
     fn all(list: &[u8]) -> impl Iterator<Item = Element<'_>> {
         elements(list, |_| Some(())).map(|(element, _)| element)
     }

@@ -81,8 +81,8 @@ impl Matcher {
     /// treated.
     #[inline]
     pub(crate) fn covers(&self, head: &RequestHead<'_>, doubt: Doubt) -> bool {
-        // Most scopes are paths, and most requests are for another path, which takes few
-        // instructions to see if the comparison is inlined.
+        // Most scopes are paths, and most requests are for a different path. An inlined comparison
+        // detects this in a few instructions.
         if let Self::Path(rule) = self {
             return is_for(head, rule, doubt);
         }

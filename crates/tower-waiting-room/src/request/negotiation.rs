@@ -160,15 +160,15 @@ impl Languages {
     /// Returns the language of a range such as `de-AT`, or `None` if the language is not available.
     ///
     /// The primary subtag has to be that of an available language. Of several languages with this
-    /// primary subtag, the one with the same script is chosen, then the one with the same region,
-    /// and then the one for all regions.
+    /// primary subtag, one with the same script is preferred, then one with the same region, and
+    /// then the one for all regions.
     #[cfg(test)]
     pub(crate) fn named(&self, range: &[u8]) -> Option<Language> {
         Some(closest(self.offers_of(range)?, range))
     }
 
-    /// Returns the languages from the first one with the primary subtag of a range on, or `None` if
-    /// there is no such language.
+    /// Returns the languages, beginning with the first one that has the primary subtag of a range.
+    /// Returns `None` if no language has this subtag.
     #[inline]
     fn offers_of(&self, range: &[u8]) -> Option<&[AvailableLanguage]> {
         let primary = primary_subtag(range)?;
@@ -178,8 +178,8 @@ impl Languages {
     }
 }
 
-/// Returns the language that suits a range best, of those at the beginning of `offers` that have the
-/// primary subtag of the range.
+/// Returns the language that suits a range best among the languages at the beginning of `offers`
+/// that have the primary subtag of the range.
 fn closest(offers: &[AvailableLanguage], range: &[u8]) -> Language {
     let first = &offers[0];
     let primary = offers[0].primary;
@@ -206,7 +206,7 @@ type Subtag = [u8; 4];
 struct Variant {
     script: Subtag,
     region: Subtag,
-    /// The region whose variant this region shares, if it is not its own.
+    /// The region whose variant this region shares, if this region has no variant of its own.
     parent: Subtag,
 }
 
@@ -259,8 +259,8 @@ fn first_letters(primary: Subtag) -> Option<usize> {
     (first < LETTERS && second < LETTERS).then_some(first * LETTERS + second)
 }
 
-/// Returns the primary subtag of a range in lower case. Returns `None` for subtags of other lengths
-/// than those of languages.
+/// Returns the primary subtag of a range in lower case, or `None` if its length is not that of a
+/// language subtag.
 #[inline]
 fn primary_subtag(range: &[u8]) -> Option<Subtag> {
     match *range {
@@ -286,19 +286,19 @@ fn subtag(text: &[u8]) -> Option<Subtag> {
     })
 }
 
-/// What the regions of a language say about its variant.
+/// The variant that the regions of a language imply.
 struct Likely {
     primary: Subtag,
     regions: &'static [Subtag],
     /// The script in these regions, and the script in all others.
     script: Subtag,
     otherwise: Subtag,
-    /// The region whose variant these regions share, if it is not their own.
+    /// The region whose variant these regions share, if they have no variant of their own.
     region: Subtag,
 }
 
-/// Languages with several built-in variants. The scripts are those of CLDR's `likelySubtags`, and the
-/// regions of Portuguese those of its `parentLocales`.
+/// Languages with several built-in variants. The scripts are from CLDR's `likelySubtags`. The
+/// regions of Portuguese are from CLDR's `parentLocales`.
 const LIKELY: [Likely; 3] = [
     Likely {
         primary: *b"pt\0\0",

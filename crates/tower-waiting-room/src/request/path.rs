@@ -125,7 +125,7 @@ impl Readings {
     /// Calls `look` with each reading of `path`. Returns whether the path was read; otherwise it may
     /// be any path.
     ///
-    /// Of a path with clear escapes only, the decoded form is the only reading, because clients
+    /// For a path with only clear escapes, the decoded form is the only reading, because clients
     /// have to escape letters outside ASCII.
     fn each(&self, path: &str, mut look: impl FnMut(&[u8])) -> bool {
         match self {
@@ -223,7 +223,7 @@ fn is_plain(path: &[u8]) -> bool {
     })
 }
 
-/// The bytes that belong to an escape or a detour wherever they are.
+/// The bytes that belong to an escape or a detour, whatever the bytes around them are.
 static ODD: [bool; 256] = {
     let mut odd = [false; 256];
     let bytes = b"%\\;?#\0";

@@ -133,7 +133,23 @@ fn head_mask(len: usize) -> u128 {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn all_ways_to_compare_a_path_agree(
+            rule in "/[ab]{0,2}/?",
+            path in "/[ab]{0,3}/{0,2}[ab]?",
+            is_prefix: bool,
+        ) {
+            let rule = if is_prefix { PathRule::prefix(rule) } else { PathRule::exact(rule) };
+            let expected = rule.covers_text(path.as_bytes());
+            prop_assert_eq!(rule.covers_escaped(path.bytes()), expected);
+            prop_assert_eq!(rule.covers_reading(&Text::new(path.into_bytes())), expected);
+        }
+    }
 
     #[test]
     fn a_reading_starts_with_the_bytes_of_its_matching_rule() {

@@ -39,7 +39,7 @@ pub(crate) struct Unforwarded<'a> {
     pub(crate) token: Option<&'a str>,
     /// Whether the client gets a new token in a cookie, which is added to the finished answer.
     pub(crate) gets_cookie: bool,
-    /// What is planned for the room, if the answer is about a room with events.
+    /// The plan of the room, if the answer is about a room with events.
     pub(crate) plan: Option<&'a RoomPlan>,
     /// The time of the decision.
     pub(crate) now: Timestamp,
@@ -52,7 +52,7 @@ pub(crate) enum About<'a> {
     Gate(StatusCode),
     /// Limits that the request exceeds.
     Limit,
-    /// The pace at which a ticket may be shown, which the request exceeds.
+    /// A pace limit on tickets, which the request exceeds.
     Pace,
     /// The room, with its rules and with the visitor's ticket if there is one.
     Room(&'a RoomRules, Option<&'a Ticket>),
@@ -143,7 +143,7 @@ pub struct Answer {
     pub(super) has_origin: bool,
     /// The objects in the JSON of answers about the room.
     pub(super) json: JsonProfile,
-    /// The event that takes place; `None` without one, and if the answer is not about the room.
+    /// The current event; `None` if there is none, or if the answer is not about the room.
     pub event: Option<Box<EventFacts>>,
     /// The new sealed pass or ticket for a client that sends tokens in a header instead of a
     /// cookie. This is the value of [`TOKEN_HEADER`](crate::token::TOKEN_HEADER) in the response,
@@ -210,8 +210,8 @@ impl Answer {
         self.remove_order();
     }
 
-    /// Adds the facts about the event that takes place at the time of the answer. `add_rules` has to
-    /// be called afterwards.
+    /// Adds the facts about the event that is in progress at the time of the answer. `add_rules`
+    /// has to be called afterwards.
     pub(crate) fn add_plan(&mut self, plan: &RoomPlan, ticket: Option<&Ticket>) {
         self.event = EventFacts::new(plan, ticket, self.now);
     }
@@ -270,8 +270,8 @@ impl Answer {
         matches!(self.kind, ClientKind::Json | ClientKind::Problem)
     }
 
-    /// Returns whether the answer contains sentences. The JSON answer of a waiting program has
-    /// numbers and times only.
+    /// Returns whether the answer contains sentences. The JSON answer to a waiting program has only
+    /// numbers and times.
     pub(super) fn has_text(&self) -> bool {
         self.kind != ClientKind::Json || self.is_poll || self.outcome == Outcome::Refuse
     }

@@ -13,8 +13,8 @@ use crate::rate_headers::whole_seconds;
 
 /// The facts about an event, from the beginning of its prequeue to its end.
 ///
-/// Before the start, an event with a draw publishes its [`commitment`](Self::commitment). From the
-/// start on, it also publishes the [`seed`](Self::seed) and the number of
+/// Before the start, an event with a draw publishes its [`commitment`](Self::commitment). Once it
+/// has started, it also publishes the [`seed`](Self::seed) and the number of
 /// [`entrants`](Self::entrants), from which any visitor can recompute its place.
 ///
 /// In JSON, and in the variable `event` of a template, the fields have the same names in
@@ -34,7 +34,7 @@ pub struct EventFacts {
     /// The end of the event.
     #[serde(serialize_with = "iso")]
     pub ends_at: Timestamp,
-    /// The time until the start; zero from the start on.
+    /// The time until the start; zero once the event has started.
     #[serde(rename = "startsInSeconds", serialize_with = "seconds")]
     pub starts_in: Duration,
     /// The time until the end.
@@ -60,7 +60,7 @@ pub struct EventFacts {
 }
 
 impl EventFacts {
-    /// Returns the facts about the event at `now`, or `None` if no event takes place.
+    /// Returns the facts about the event at `now`, or `None` if no event is in progress.
     pub(super) fn new(
         plan: &RoomPlan,
         ticket: Option<&Ticket>,

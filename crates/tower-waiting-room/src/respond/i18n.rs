@@ -4,10 +4,10 @@
 //! add a built-in language, add a file, a line in `request/language.rs` and a line in `texts.rs`.
 //! Applications add languages at start-up (`added.rs`).
 //!
-//! To add a sentence, add a line to [`Phrase`] and the English sentence to `en.ftl`. A language without
-//! the sentence has the English one. `scripts/untranslated.py` lists what is not translated, and fails
-//! if there is anything, so that each release is complete. In a translated file, the sentences are in
-//! the order of [`Phrase`], with every plural form of the language.
+//! To add a sentence, add a line to [`Phrase`] and the English sentence to `en.ftl`. A language
+//! without the sentence uses the English one. `scripts/untranslated.py` lists missing translations,
+//! and fails if there are any, so that each release is complete. In a translated file, the
+//! sentences are in the order of [`Phrase`], with every plural form of the language.
 //!
 //! A waiting page has up to seven sentences with numbers, and an attacker may request many pages. A
 //! file is therefore parsed once per process, when it is first needed, into constant pieces and

@@ -135,7 +135,7 @@ fn write_time(name: &[u8], time: Timestamp, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// The room that is made for an answer at once, in bytes. Most answers are shorter.
+/// The space that is reserved for an answer in advance, in bytes. Most answers are shorter.
 const USUAL_LEN: usize = 512;
 
 /// Appends a string in the form of a JSON string.

@@ -4,10 +4,10 @@
 //! to retry, in one of the available languages. Each thread keeps the last few pages, and sends each of them
 //! for at most a second, because a page states its time.
 //!
-//! What is kept is bounded, whatever clients send: the number of pages is fixed, and the key
-//! consists of values that the server determines. A client can choose only between the languages,
-//! and whether the request has a safe method. A page that is not kept is rendered, which is cheap
-//! for the default page.
+//! The memory for kept pages is bounded, whatever clients send: the number of pages is fixed, and
+//! the key consists of values that the server determines. A client can choose only between the
+//! languages, and whether the request has a safe method. A page that is not kept is rendered, which
+//! is cheap for the default page.
 
 use std::{
     array,

@@ -1,7 +1,8 @@
 //! The settings of the default page's appearance.
 //!
 //! The settings are the same in every answer. They are checked when the page is configured, and
-//! written into the page once per language, so that they cost nothing in an answer but their length.
+//! written into the page once per language, so all that they add to the cost of an answer is their
+//! length.
 
 mod accent;
 
@@ -9,7 +10,7 @@ use std::sync::Arc;
 
 use waiting_room_core::{ConfigError, error::ConfigErrorKind};
 
-/// What the operator has set.
+/// The settings that the operator has chosen.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Look {
     /// The name of the event or service.
@@ -63,7 +64,7 @@ impl Look {
         Ok(())
     }
 
-    /// Sets the address of the support.
+    /// Sets the support address.
     ///
     /// # Errors
     ///
@@ -118,7 +119,7 @@ pub(super) const MAX_LOGO_LEN: usize = 32 * 1024;
 /// The maximum length of a notice in bytes.
 pub(super) const MAX_NOTICE_LEN: usize = 1024;
 
-/// The maximum length of the address of the support.
+/// The maximum length of the support address.
 const MAX_ADDRESS_LEN: usize = 2048;
 
 #[cfg(test)]

@@ -4,9 +4,9 @@
 //! source ─► tags ─► known names, closed sections, bounds ─► steps ─► page
 //! ```
 //!
-//! The language permits templates that no author can mean: an unknown name is rendered as nothing,
-//! and a section need not end. Here, each mistake is an error with its line, which is found before
-//! the first visitor arrives.
+//! The language permits templates that no author can have intended: an unknown name is rendered as
+//! nothing, and a section need not end. Here, each such mistake is an error that names the line,
+//! and is found before the first visitor arrives.
 //!
 //! All values come from this crate and are short, a section is rendered at most once, and the
 //! number of tags is limited. The size of a page and the time to render it are therefore bounded.
@@ -24,7 +24,7 @@ pub(super) struct MustachePage {
 }
 
 impl MustachePage {
-    /// The maximum length of a value in bytes. A test holds it for every answer.
+    /// The maximum length of a value in bytes. A test checks it for every answer.
     #[cfg(test)]
     pub(super) const MAX_VALUE_LEN: usize = 64;
 

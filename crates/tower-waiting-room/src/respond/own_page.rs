@@ -2,7 +2,8 @@
 //!
 //! An attacker can request pages as often as answers for programs, and a template engine needs
 //! about 90 000 instructions to render a page like this one. The page is therefore written straight
-//! into one buffer. What is the same in every page of a language is joined once, into a [`Frame`].
+//! into one buffer. The parts that are the same in every page of a language are joined once, into a
+//! [`Frame`].
 //!
 //! The style and the script are the same in every page. The `Content-Security-Policy` therefore
 //! allows them by their hashes, and a finished page can be sent to several visitors.
@@ -208,7 +209,7 @@ impl Frame {
     }
 }
 
-/// Writes what the script of the page needs to know.
+/// Writes the data that the script of the page needs.
 fn write_data(frame: &Frame, answer: &Answer, title: &str, retry: &str, html: &mut String) {
     html.push_str(answer.outcome.as_str());
     html.push_str("\" data-retry=\"");
@@ -297,7 +298,7 @@ fn write_paragraph(begin: &str, sentence: &Option<Cow<'static, str>>, html: &mut
 }
 
 /// Writes the detail. If it contains the 64 digits with which anyone can check a draw, the visitor
-/// opens it to see all of them.
+/// has to open the detail to see them all.
 fn write_detail(answer: &Answer, detail: &Option<Cow<'static, str>>, html: &mut String) {
     let published = answer.event.iter().flat_map(|event| [&event.seed, &event.commitment]);
     let mut parts = published.flatten().filter_map(|digits| {
@@ -437,7 +438,7 @@ fn is_clean<const N: usize>(block: &[u8; N]) -> bool {
 }
 
 /// Returns whether a byte is escaped in HTML: `"`, `&`, `'`, `/`, `<` or `>`. Two of these bytes
-/// differ from their successors in one bit only.
+/// differ from their successors in only one bit.
 const fn is_escaped(byte: u8) -> bool {
     (byte | 1 == b'\'') | (byte | 2 == b'>') | (byte == b'"') | (byte == b'/')
 }

@@ -49,7 +49,7 @@ use crate::request::{Languages, RequestHead};
 /// navigations get a page; all other clients get the answer in another form.
 ///
 /// The settings of a page are checked when the configuration is
-/// [built](crate::config::WaitingRoomConfigBuilder::build), whose error names the setting, such as
+/// [built](crate::config::WaitingRoomConfigBuilder::build). An error names the setting, such as
 /// `page.logo`.
 ///
 /// ```

@@ -126,8 +126,8 @@ struct Values<'a> {
 }
 
 impl PreparedHeaders {
-    /// Prepares the headers of refusals by limits and gates for programs, with the additional
-    /// headers in `besides`.
+    /// Prepares the headers for programs that limits or gates refuse, with the additional headers
+    /// in `besides`.
     fn of_document(fields: &'static [Field], besides: &[(HeaderName, &'static str)]) -> Self {
         let besides = besides.iter().map(|(name, value)| (name.clone(), constant(value)));
         // RFC 6585 section 4 forbids caches to store a 429, but not every cache supports that
@@ -145,7 +145,7 @@ impl PreparedHeaders {
         Self::new(fixed, [OUTCOME, RETRY, LENGTH].into_iter().chain(language))
     }
 
-    /// Prepares the headers of pages of refusals by limits and gates, unless they differ from
+    /// Prepares the headers of pages for refusals by limits and gates, unless they differ from
     /// response to response.
     fn of_refused_page(page: &Page, fields: &'static [Field]) -> Option<Self> {
         Self::of_page(page, [LANGUAGE, RETRY, LENGTH].into_iter().chain(reports(fields)))

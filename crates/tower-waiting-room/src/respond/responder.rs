@@ -1,7 +1,7 @@
-//! Selects how an answer of the layer is rendered.
+//! Selects how an answer by the layer is rendered.
 //!
 //! ```text
-//!               ┌─► the closure of the application   if it returns a response
+//!               ┌─► the application's closure        if it returns a response
 //!               ├─► a constant response              a ticket is presented too often
 //! Unforwarded ──┼─► prepared headers and a body      a limit or a gate refuses a program, or a browser;
 //!               │                                    a program or a browser waits
@@ -43,7 +43,7 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Responder {
     id: LayerId,
-    /// The name of the room, or of a layer without a room.
+    /// The name of the layer, which is also the name of its room.
     pub(super) room: Arc<str>,
     /// The page for navigations.
     pub(super) page: Page,
@@ -146,7 +146,7 @@ impl Responder {
         client: &Client,
     ) -> Option<Frequent<'_>> {
         let headers = self.prepared.refused_page.as_ref()?;
-        // A template may show the token, which is for one visitor only.
+        // A template may show the token, which is only for one visitor.
         let is_page = client.kind == ClientKind::Navigation && facts.outcome == Outcome::Refuse;
         if !is_page || facts.token.is_some() {
             return None;

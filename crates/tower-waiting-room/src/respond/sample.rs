@@ -59,7 +59,7 @@ pub(super) fn first() -> Answer {
     answer(Outcome::Wait, Reason::QueuedRate).with_rules(&rules()).with_ticket(&ticket)
 }
 
-/// The answer to a newcomer who has no place yet, and who has about 12 visitors ahead.
+/// The answer to a newcomer without a place yet, with about 12 visitors ahead of it.
 pub(super) fn newcomer() -> Answer {
     let mut ticket = Ticket::new(VisitorId::new(1), NOW, NOW, NOW + Duration::from_secs(1));
     // By this estimate, the newcomer would be number 13.
@@ -67,7 +67,7 @@ pub(super) fn newcomer() -> Answer {
     answer(Outcome::Wait, Reason::QueuedRate).with_rules(&rules()).with_ticket(&ticket)
 }
 
-/// The answer to a newcomer who has no place yet, and no visitor ahead.
+/// The answer to a newcomer without a place yet, with no visitor ahead of it.
 pub(super) fn alone() -> Answer {
     Answer { ahead: Some(0), ..newcomer() }
 }
@@ -115,7 +115,7 @@ pub(super) fn prequeue() -> Answer {
         .with_ticket(&ticket)
 }
 
-/// The answer to the same visitor when the event starts. Number 42 of 2 000 has got place 12.
+/// The answer to the same visitor when the event starts. Number 42 of 2 000 gets place 12.
 pub(super) fn drawn() -> Answer {
     let event = EventFacts {
         is_prequeue: false,

@@ -80,10 +80,9 @@ impl Sentences {
         Some([&own, self.0.space(), &public].concat().into())
     }
 
-    /// Returns the sentence about the expected wait, about the time until an event starts, or a
-    /// sentence for a wait that is unknown.
-    /// Estimates are capped at one day, so an estimate of a day may stand for any longer wait, and
-    /// the sentence then contains no number.
+    /// Returns the sentence about the expected wait or the time until an event starts, or a
+    /// sentence for an unknown wait. Estimates are capped at one day, so an estimate of a day may
+    /// stand for any longer wait, and the sentence then contains no number.
     pub(super) fn wait(self, answer: &Answer) -> Cow<'static, str> {
         if let Some(event) = answer.event.as_ref().filter(|event| event.is_prequeue)
             && !answer.is_queue_all

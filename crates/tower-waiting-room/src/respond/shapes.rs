@@ -1,11 +1,10 @@
-//! What an application sets about answers: their status, and closures that render them.
+//! What an application can configure about answers: their status, and closures that render them.
 //!
-//! Many APIs define an error envelope, and their clients cannot read errors in any other format. A
-//! closure that the application supplies may therefore replace refusals, and another closure the
-//! answers to waiting programs. Neither replaces the waiting page or the answers to its script. A
-//! closure cannot make an answer unsafe: the status remains an
-//! error status, and the headers that prevent caching and tell the client when to retry are added
-//! afterwards.
+//! Many APIs define an error envelope, and their clients cannot read errors in any other format.
+//! Closures that the application supplies may therefore replace refusals and the answers to waiting
+//! programs, but not the waiting page or the answers to its script. A closure cannot make an answer
+//! unsafe: the status remains an error status, and the headers that prevent caching and tell the
+//! client when to retry are added afterwards.
 //!
 //! No single status suits every client. If a page responds with 503, search engines keep it in
 //! their index and visit it again later. Programs retry after 429. Some proxies and monitors treat

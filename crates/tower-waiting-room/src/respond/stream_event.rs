@@ -9,10 +9,10 @@ use waiting_room_core::{Reason, RoomRules, Ticket, Timestamp, room::event::RoomP
 use super::{Answer, Outcome, json, responder::Responder};
 use crate::request::{Client, ClientKind, Language};
 
-/// What an event tells a visitor.
+/// The facts that an event tells a visitor.
 pub(crate) struct StreamFacts<'a> {
     pub(crate) rules: &'a RoomRules,
-    /// What is planned for the room, if the room has events.
+    /// The plan of the room, if the room has events.
     pub(crate) plan: Option<&'a RoomPlan>,
     pub(crate) ticket: &'a Ticket,
     pub(crate) reason: &'a Reason,
@@ -28,9 +28,9 @@ impl Responder {
     /// Renders an event. Its data is the same as in the JSON answer to a poll, with sentences if
     /// there is a `language`.
     ///
-    /// The name is a word of ours, and the data is one line, because JSON escapes line breaks. The
-    /// event has no id: a client that connects again gets the current position, and what it sends as
-    /// `Last-Event-ID` is never read.
+    /// The name is one of this crate's own, and the data is a single line, because JSON escapes
+    /// line breaks. The event has no id: a client that connects again gets the current position,
+    /// and its `Last-Event-ID` is never read.
     pub(crate) fn event(
         &self,
         name: &str,

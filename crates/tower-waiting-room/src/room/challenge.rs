@@ -138,15 +138,15 @@ impl fmt::Debug for Challenge {
 /// decisions.
 pub(super) struct Challenger {
     challenge: Challenge,
-    /// Counts the first touches from each network in a sliding minute. This limiter only counts:
-    /// its limit is out of reach, and its decisions are not enforced.
+    /// Counts the first touches from each network in a sliding minute. The limiter is only a
+    /// counter: its limit is out of reach, and its decisions are not enforced.
     networks: Limiter,
 }
 
 impl Challenger {
     /// The limit of the counter. Higher counts are reported as this limit.
     const MOST: u64 = 1_000_000;
-    /// The maximum number of networks that are remembered.
+    /// The maximum number of networks that are remembered at a time.
     const MAX_NETWORKS: usize = 1 << 16;
 
     /// Creates a challenger that has not seen any requests yet.

@@ -15,7 +15,7 @@ use waiting_room_core::VisitorId;
 #[derive(Debug, Default)]
 pub(crate) struct Ends(Mutex<EndList>);
 
-/// The ends, each of them once, with a number that grows from one end to the next.
+/// The session ends, each listed once, with a number that grows from one end to the next.
 #[derive(Debug, Default)]
 struct EndList {
     by_age: BTreeMap<u64, VisitorId>,
@@ -24,8 +24,8 @@ struct EndList {
 }
 
 impl Ends {
-    /// The maximum number of ends that wait to be reported, which take a few MiB. Further ends are
-    /// dropped, and their slots become free when the sessions lapse.
+    /// The maximum number of session ends that may be waiting to be reported. This many take a few
+    /// MiB. Further ends are dropped, and their slots become free when the sessions lapse.
     pub(super) const MAX: usize = 65_536;
     /// The maximum number of ends of sessions that one request delivers. The number is small,
     /// because the request has to wait for each delivery.
@@ -57,8 +57,9 @@ impl Ends {
     /// Takes up to [`Self::TOLD_AT_ONCE`] ends of sessions off the list, oldest first, for a caller
     /// that delivers them to the store.
     ///
-    /// The end of an earlier session of `asker`, about whom the store is then asked, comes first. A
-    /// person has the same id in each session, so a later delivery would end its next session.
+    /// If an earlier session of `asker` has ended, its end comes first, because the store is about
+    /// to be asked about `asker`. A person has the same id in each session, so a later delivery
+    /// would end the person's next session.
     pub(crate) fn take_owed(self: &Arc<Self>, asker: VisitorId) -> Owed {
         let mut taken = Vec::new();
         let mut list = self.list();
@@ -81,7 +82,7 @@ impl Ends {
     }
 
     /// Locks the list, even if another thread panicked while holding the lock. At worst, an end is
-    /// then in one of the two maps only, and its slot becomes free when the session lapses.
+    /// then in only one of the two maps, and its slot becomes free when the session lapses.
     fn list(&self) -> MutexGuard<'_, EndList> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

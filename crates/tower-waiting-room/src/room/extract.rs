@@ -12,11 +12,11 @@ use super::Visit;
 
 /// The rejection of a request without a [`Visit`], with status 403.
 ///
-/// A request has no visit if the layer does not cover its route, if it bypasses the room, or if it is
-/// forwarded without a pass: while the room is suspended, and during an outage of its store under
-/// [`StoreFailure::Admit`](super::StoreFailure::Admit). A handler that serves such requests takes an
-/// `Option<Visit>`. The status is not 500, because clients may be able to send requests that bypass
-/// the room.
+/// A request has no visit if the layer does not cover its route, if it bypasses the room, or if it
+/// is forwarded without a pass: while the room is suspended, and during an outage of its store
+/// under [`StoreFailure::Admit`](super::StoreFailure::Admit). A handler that serves such requests
+/// should take an `Option<Visit>`. The status is not 500, because clients may be able to send
+/// requests that bypass the room.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct MissingVisit;

@@ -1,8 +1,8 @@
-//! The visitors who arrive with a pass of another site, while the store is asked about them.
+//! The visitors who arrive with a pass from another site, while the store is asked about them.
 //!
-//! A pass of another site counts for nothing by itself, so the store is asked for a slot before the
-//! application is called. A browser sends several requests at once with the same pass, which share one
-//! question:
+//! A pass from another site does not admit its visitor, so the store is asked for a slot before the
+//! application is called. A browser may send several requests at once with the same pass. These
+//! requests share one question to the store:
 //!
 //! ```text
 //!  first request ─► the store is asked ─┬─► its verdict
@@ -10,7 +10,7 @@
 //! ```
 //!
 //! If the first request is dropped, one of the others asks. [`Sessions`](super::sessions::Sessions)
-//! remembers the pass that the visitor has got, for requests that arrive later with the old one.
+//! remembers the visitor's new pass, for requests that arrive later with the old one.
 
 use std::{
     future::Future,
@@ -24,18 +24,18 @@ use waiting_room_core::{Reason, StoreError, Verdict, VisitorId, error::StoreErro
 
 use super::sessions::IdHasher;
 
-/// The questions to the store that are under way, by visitor. There are no more of them than requests
-/// under way.
+/// The open questions to the store, by visitor. There are never more of them than there are
+/// requests in progress.
 #[derive(Debug, Default)]
 pub(crate) struct Moves(DashMap<VisitorId, Weak<Awaited>, BuildHasherDefault<IdHasher>>);
 
-/// The answer of the store, once it is known.
+/// The store's answer, once it is known.
 type Awaited = OnceCell<Result<Verdict, StoreErrorKind>>;
 
 impl Moves {
-    /// Asks the store about a visitor by `question`, unless another request is asking about the same
-    /// visitor; then the result is the same as for that request, except that an admission has the
-    /// reason of a visitor who is inside.
+    /// Asks the store about a visitor with `question`. If another request is already asking about
+    /// this visitor, the result is the same as for that request, except that an admission has the
+    /// reason of a visitor who is already inside.
     ///
     /// # Errors
     ///
@@ -67,10 +67,10 @@ impl Moves {
         }
     }
 
-    /// Returns the question about a visitor that is under way, or a new one.
+    /// Returns the open question about a visitor, or a new one.
     fn join(&self, id: VisitorId) -> Arc<Awaited> {
         let entry = self.0.entry(id);
-        // An answer that is known may be out of date.
+        // An answer that is already known may be out of date.
         if let Entry::Occupied(open) = &entry
             && let Some(question) = open.get().upgrade()
             && !question.initialized()
@@ -83,7 +83,7 @@ impl Moves {
     }
 }
 
-/// The part of one request in a question. When the last part is dropped, the question is forgotten.
+/// One request's share in a question. When the last share is dropped, the question is forgotten.
 struct Asking<'a> {
     question: Option<Arc<Awaited>>,
     id: VisitorId,
@@ -92,8 +92,8 @@ struct Asking<'a> {
 
 impl Drop for Asking<'_> {
     fn drop(&mut self) {
-        // The entry is looked at after the reference is given up: of two requests that end at once,
-        // the one that looks later finds no reference.
+        // The reference is given up before the entry is inspected. If two requests end at once, the
+        // one that inspects the entry last then finds no reference.
         self.question = None;
         self.moves.0.remove_if(&self.id, |_, question| question.strong_count() == 0);
     }
@@ -134,6 +134,7 @@ mod tests {
         assert!(moves.0.is_empty());
         let failed = moves.ask(ID, ready(Err(StoreError::new(StoreErrorKind::Busy)))).await;
         assert_eq!(failed.unwrap_err().kind(), StoreErrorKind::Busy);
+        assert!(moves.0.is_empty());
     }
 
     #[tokio::test]

@@ -28,16 +28,16 @@ pub(crate) struct RoomOptions {
     pub(crate) keys: Option<KeyRing>,
     pub(crate) cookie: CookieSettings,
     pub(crate) challenge: Option<Challenge>,
-    /// The identities of visitors, or `None` if visitors are known by their tokens only.
+    /// The identities of visitors, or `None` if visitors are known only by their tokens.
     pub(crate) identity: Option<IdentityOf>,
     /// The seeds of draws, each with the name of its event, until the configuration is built.
     pub(crate) seeds: Vec<(String, Seed)>,
     pub(crate) push: Option<Push>,
     /// The path to which visitors send a POST to leave, or `None` if they cannot.
     pub(crate) leave_path: Option<PostPath>,
-    /// The path of links to a place, or `None` if a visitor cannot continue on another device.
+    /// The path for links to a place, or `None` if a visitor cannot continue on another device.
     pub(crate) transfer_path: Option<PostPath>,
-    /// What some visitors are granted.
+    /// The options that concern only some visitors.
     pub(crate) people: People,
 }
 
@@ -52,8 +52,8 @@ impl RoomOptions {
     ///
     /// # Errors
     ///
-    /// Returns an error for a challenge, an identity or push without a room, for invalid options of
-    /// push or of some visitors, for an identity or a recovery pause without keys, for a
+    /// Returns an error for a challenge, an identity or push without a room, for invalid options
+    /// for push or for some visitors, for an identity or a recovery pause without keys, for a
     /// cookie that browsers would not accept, for too many keys, or for two keys with the same id.
     pub(crate) fn validate(&self, rules: &RoomRules, has_room: bool) -> Result<(), ConfigError> {
         let contradicts = |field, given: &str, expected: &str| {

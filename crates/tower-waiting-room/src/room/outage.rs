@@ -89,7 +89,7 @@ impl StoreFailure {
 /// A question to the store about a visitor without a valid pass.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Question {
-    /// A visitor in the line checks in.
+    /// A visitor in line checks in.
     CheckIn(Ticket),
     /// A newcomer asks to enter.
     Enter(VisitorId),

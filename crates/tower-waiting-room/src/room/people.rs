@@ -1,12 +1,13 @@
-//! What an operator grants to some visitors: a head start in the line, a way past the line for
-//! crawlers, the way back after a session that has lapsed,
-//! and one place for each person whom the application knows, by a login or an API key.
+//! What an operator grants to some visitors: a head start in the line, a bypass for crawlers, a
+//! return after a session has lapsed, and a single place for each person whom the application knows
+//! by a login or an API key.
 //!
 //! # Identities
 //!
-//! A visitor without an identity is known by its token only, so a person has a place for each
-//! browser, device or cookie jar. The id of a visitor with an identity is a keyed hash of that
-//! identity, so that the store knows the person from any device: it has one session and one place.
+//! A visitor without an identity is known only by its token, so one person can have a place for
+//! each browser, device or cookie jar. The id of a visitor with an identity is a keyed hash of that
+//! identity, so the store recognizes the person on any device, and gives the person only one
+//! session and one place.
 //!
 //! | the request has | and an identity | is treated as |
 //! |---|---|---|
@@ -18,11 +19,11 @@
 //! | any token | no | that token |
 //!
 //! A pass survives a login, because visitors log in while they use the application. A ticket does
-//! not, because a person could otherwise wait once for each of its cookie jars. If the identity
-//! changes in the line, the new identity continues with its own place, or as a newcomer, and the
-//! place of the earlier identity is kept for as long as any other place.
+//! not, because a person could otherwise wait once for each cookie jar. If the identity changes
+//! while the visitor is in line, the new identity continues with its own place, or as a newcomer,
+//! and the place of the earlier identity is kept for as long as any other place.
 //!
-//! The store, the tokens and the logs contain the hash only.
+//! The store, the tokens and the logs contain only the hash.
 
 use std::{
     fmt,
@@ -41,7 +42,7 @@ use waiting_room_core::{
 
 use crate::request::RequestHead;
 
-/// The options of a node that concern some visitors only.
+/// The options of a node that concern only some visitors.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct People {
     /// The head starts of visitors, or `None` if all visitors are in the order of their arrival.
@@ -99,8 +100,8 @@ impl Priority {
 
     /// Gives a head start to the visitor of a verdict if its order of arrival has just begun.
     ///
-    /// The head start is decided once, and sealed into the ticket. A later request with other
-    /// headers changes nothing.
+    /// The head start is fixed once, and sealed into the ticket. Other headers in a later request
+    /// do not change it.
     pub(super) fn give(&self, head: &RequestHead<'_>, verdict: &mut Verdict) {
         let ticket = match verdict {
             Verdict::Wait { ticket, reason } if *reason != Reason::QueuedTurn => ticket,
@@ -136,8 +137,8 @@ impl fmt::Debug for Priority {
 #[derive(Clone)]
 pub(crate) struct Crawlers {
     is_one: Arc<dyn Fn(&RequestHead<'_>) -> bool + Send + Sync>,
-    /// The time of the latest verdict of this node that a visitor waits or is refused, in
-    /// nanoseconds. An outdated value only lets one more request through.
+    /// The time at which this node last had a visitor wait or refused one, in nanoseconds. An
+    /// outdated value only lets one more request through.
     queued_at: Arc<AtomicU64>,
 }
 
@@ -160,7 +161,7 @@ impl Crawlers {
         }
     }
 
-    /// Returns whether a visitor has waited or was refused within this time.
+    /// Returns whether this node has had a visitor wait, or refused one, within this time.
     pub(super) fn has_queued_within(&self, time: Duration, now: Timestamp) -> bool {
         let queued_at = self.queued_at.load(Ordering::Relaxed);
         queued_at != 0 && now.since(Timestamp::from_nanos(queued_at)) < time
@@ -175,8 +176,8 @@ impl fmt::Debug for Crawlers {
 
 /// Checks that the visitor of a lapsed session may return for this time.
 ///
-/// A store remembers for three times the place retention that a visitor has left. A visitor that has
-/// left must not return, so the time must be over by then.
+/// A store remembers for three times the place retention that a visitor has left. Such a visitor
+/// must not return, so the time must have passed by then.
 fn validate_grace(grace: Duration, rules: &RoomRules) -> Result<(), ConfigError> {
     let is = |kind, expected: String| {
         Err(ConfigError::new(kind, "grace", format!("{grace:?}"), expected))
@@ -223,8 +224,9 @@ impl IdentityOf {
         Self(Arc::new(closure))
     }
 
-    /// Returns the identity of a request, or `None` if it has none. An empty identity is none,
-    /// because all requests with an empty header would otherwise come from one person.
+    /// Returns the identity of a request, or `None` if it has none. An empty identity is treated as
+    /// missing, because all requests with an empty header would otherwise seem to come from one
+    /// person.
     pub(crate) fn of(&self, head: &RequestHead<'_>) -> Option<String> {
         (self.0)(head).filter(|identity| !identity.is_empty())
     }
@@ -236,5 +238,5 @@ impl fmt::Debug for IdentityOf {
     }
 }
 
-/// The error that is counted for a token of another person.
+/// The error that is counted for another person's token.
 pub(crate) const OTHER_PERSON: &str = "other_person";

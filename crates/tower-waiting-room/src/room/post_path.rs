@@ -1,9 +1,9 @@
-//! The paths of the layer's own to which scripts send a POST: to leave, and to continue on another
-//! device.
+//! The paths that the layer answers itself, to which scripts send a POST: to leave, and to continue
+//! on another device.
 //!
-//! Browsers send cookies with the requests of other sites, unless the cookie forbids it, so a request
-//! from another origin does not count: another site could otherwise take away a visitor's place. Such
-//! a request is treated like any other request for that path.
+//! Browsers send cookies with requests from other sites unless the cookie forbids it. A request
+//! from another origin has no effect, because another site could otherwise take away a visitor's
+//! place. Such a request is treated like any other request for that path.
 
 use http::{HeaderName, Method, header::HOST};
 use waiting_room_core::{ConfigError, error::ConfigErrorKind};
@@ -27,7 +27,7 @@ impl PostPath {
         &self.path
     }
 
-    /// Returns whether a request is a POST to this path, of a script of the same origin.
+    /// Returns whether a request is a POST to this path by a script of the same origin.
     pub(crate) fn is_asked(&self, head: &RequestHead<'_>) -> bool {
         *head.method() == Method::POST && head.uri().path() == &*self.path && is_same_origin(head)
     }
@@ -36,17 +36,18 @@ impl PostPath {
     ///
     /// # Errors
     ///
-    /// Returns an error if browsers would ask for another path.
+    /// Returns an error if browsers would request a different path.
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
         check_path(self.field, &self.path)
     }
 }
 
-/// Checks a path of the layer's own, which pages contain, and which browsers resolve.
+/// Checks a path that the layer answers itself. Pages contain such a path, and browsers resolve it.
 ///
 /// # Errors
 ///
-/// Returns an error if the path is too long, or if a browser would change it or take it for a host.
+/// Returns an error if the path is too long, or if a browser would change it or mistake it for a
+/// host.
 pub(super) fn check_path(field: &'static str, path: &str) -> Result<(), ConfigError> {
     let wrong =
         |kind, given: String, expected: &str| Err(ConfigError::new(kind, field, given, expected));
@@ -64,12 +65,12 @@ pub(super) fn check_path(field: &'static str, path: &str) -> Result<(), ConfigEr
     Ok(())
 }
 
-/// Returns whether a request comes from the origin that it is sent to, or from a client that is no
-/// browser.
+/// Returns whether a request comes from the origin that it is sent to, or from a client that is not
+/// a browser.
 ///
-/// Browsers state where a request comes from in `Sec-Fetch-Site` (Fetch Metadata). Those that do not
-/// send an `Origin` with each POST (Fetch section 3.2). A client that sends neither is no browser, and
-/// no other site can make it send a request.
+/// Browsers state in `Sec-Fetch-Site` where a request comes from (Fetch Metadata). Browsers that do
+/// not send this header send an `Origin` with each POST (Fetch section 3.2). A client that sends
+/// neither is not a browser, and no other site can make it send a request.
 fn is_same_origin(head: &RequestHead<'_>) -> bool {
     let headers = head.headers();
     if let Some(site) = headers.get(SEC_FETCH_SITE) {

@@ -8,11 +8,11 @@ use super::post_path::check_path;
 
 /// Sends waiting visitors their position and their turn over streams of server-sent events.
 ///
-/// A waiting visitor then need not poll: the layer answers a GET of the [path](Self::at) that
-/// accepts `text/event-stream` and has a ticket with a stream, which the waiting page opens by
-/// itself. While the stream is open, the visitor is present. As soon as a slot is free for it, the
-/// stream says so, and the visitor takes the slot with its next request. `docs/guide/push.md`
-/// describes the events and how other clients use them.
+/// A waiting visitor then need not poll: the layer answers with a stream if a GET of the
+/// [path](Self::at) accepts `text/event-stream` and has a ticket. The waiting page opens the stream
+/// by itself. While the stream is open, the visitor is present. As soon as a slot is free for the
+/// visitor, the stream says so, and the visitor takes the slot with its next request.
+/// `docs/guide/push.md` describes the events and how other clients use them.
 ///
 /// A stream costs a connection, so the number of streams is bounded. Visitors for whom no stream is
 /// free poll as they would without push.
@@ -66,14 +66,14 @@ impl Push {
     }
 
     /// Sets the maximum number of streams that are open on this node, from 1 to 1 000 000. The
-    /// default is 10 000. Each stream is a connection, or a part of an HTTP/2 connection, and takes
-    /// about a kilobyte besides.
+    /// default is 10 000. Each stream occupies a connection, or a part of an HTTP/2 connection, and
+    /// about a kilobyte of memory.
     pub const fn max_streams(mut self, streams: u32) -> Self {
         self.max_streams = streams;
         self
     }
 
-    /// Sets the maximum number of streams that the clients of one network hold on this node, at
+    /// Sets the maximum number of streams that the clients of one network may hold on this node, at
     /// least 1. The default is 1 000. A network is an IPv4 address or a /64 of IPv6, as for
     /// [`places_per_network`](crate::config::WaitingRoomConfigBuilder::places_per_network).
     pub const fn max_streams_per_network(mut self, streams: u32) -> Self {
@@ -81,8 +81,8 @@ impl Push {
         self
     }
 
-    /// Sets the longest time without a sign of life on a stream, from 1 s to 5 min. The default is
-    /// 15 s. A proxy may close a connection on which nothing is sent for a minute.
+    /// Sets the longest time for which nothing is sent on a stream, from 1 s to 5 min. The default
+    /// is 15 s. A proxy may close a connection on which nothing is sent for a minute.
     pub const fn heartbeat(mut self, interval: Duration) -> Self {
         self.heartbeat = interval;
         self
@@ -94,8 +94,8 @@ impl Push {
     /// is 2 min, or less if the place retention requires it. Each stream ends up to a fifth
     /// earlier, at random.
     ///
-    /// With each connection, the client gets a fresh ticket. The ticket of a visitor whose stream
-    /// lasted longer could lapse.
+    /// The client gets a fresh ticket with each connection. If a stream lasted longer than this,
+    /// the visitor's ticket could lapse.
     pub const fn lifetime(mut self, lifetime: Duration) -> Self {
         self.lifetime = Some(lifetime);
         self

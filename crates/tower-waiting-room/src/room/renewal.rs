@@ -38,7 +38,7 @@ use super::outage::BoxFuture;
 /// session. The visitor's next request with a pass that is due starts a new renewal.
 pub(crate) struct PassRenewal {
     /// The call to the store, or `None` once the call has returned, has been handed to a task or
-    /// has been dropped. The output of the call is `None` if the session is over or the store has
+    /// has been dropped. The output of the call is `None` if the session has ended or the store has
     /// failed.
     asked: Option<BoxFuture<Option<Pass>>>,
     /// The fresh pass, once the store has returned it.

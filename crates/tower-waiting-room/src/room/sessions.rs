@@ -8,8 +8,8 @@
 //!   pass is then refused on this node.
 //! - **Renewals.** Fifty parallel requests for one page may all present a pass that is due. One
 //!   request renews the pass, the others continue with the old pass, and later requests get the new
-//!   pass. The pass that a visitor gets in place of one from another site is remembered in the same
-//!   way.
+//!   pass. If a visitor gets a pass in place of one from another site, the new pass is remembered
+//!   in the same way.
 //!
 //! ```text
 //!                stale                  renewed
@@ -135,8 +135,8 @@ impl Sessions {
         }
     }
 
-    /// Ends all sessions of a visitor that were accepted until `now`, whose passes have all expired
-    /// `until` then, because the visitor has left with its ticket.
+    /// Ends all sessions of a visitor that were accepted by `now`, because the visitor has left
+    /// with its ticket. The passes of these sessions have all expired at `until`.
     pub(crate) fn end_by_ticket(&self, id: VisitorId, now: Timestamp, until: Timestamp) {
         let ended = |forget_at| Known::Ended { accepted_at: now, forget_at };
         let known = self.known.entry(id);
@@ -193,7 +193,8 @@ impl Sessions {
         Stale::Renew(Renewing { id: pass.id, sessions: Arc::clone(self) })
     }
 
-    /// Returns the pass of a visitor that this node has seen last, if it is valid and not due.
+    /// Returns the newest pass of a visitor that this node has seen, if the pass is valid and not
+    /// due.
     pub(crate) fn renewed(
         &self,
         id: VisitorId,
@@ -206,7 +207,8 @@ impl Sessions {
         }
     }
 
-    /// Records the pass that a visitor of another site has got from this one, for its other requests.
+    /// Records the pass that this site has given to a visitor of another site, for the visitor's
+    /// other requests.
     pub(crate) fn has_moved(&self, pass: Pass) {
         let newest = Known::Renewed(pass);
         self.known
@@ -291,9 +293,9 @@ impl Drop for Renewing {
 /// # Ok::<(), tower_waiting_room::ConfigError>(())
 /// ```
 ///
-/// A request has no visit if it bypasses the room, or if it is forwarded without a pass, as while the
-/// room is suspended. A handler that takes a `Visit` in place of an `Option` rejects such requests
-/// with status 403.
+/// A request has no visit if it bypasses the room, or if it is forwarded without a pass, for
+/// example while the room is suspended. A handler that takes a `Visit` in place of an `Option`
+/// rejects such requests with status 403.
 ///
 /// Behind any other server, the visit is in the extensions:
 ///

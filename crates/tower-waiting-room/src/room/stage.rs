@@ -61,7 +61,7 @@ pub(crate) struct RoomStage {
     sessions: Arc<Sessions>,
     /// The state of outages, shared with the futures that call the store.
     outage: Arc<Outage>,
-    /// The questions about visitors of other sites, shared with the futures that ask.
+    /// The open questions about visitors from other sites, shared with the futures that ask.
     moves: Arc<Moves>,
     /// The limits on how often tickets may be presented, checked before the store is asked.
     pub(crate) pace: CheckInPace,
@@ -117,7 +117,7 @@ impl RoomStage {
         }
     }
 
-    /// Sets how newcomers are challenged, and by what persons are known.
+    /// Sets how newcomers are challenged, and how persons are identified.
     pub(super) fn with_newcomers(
         self,
         challenge: Option<Challenge>,
@@ -131,7 +131,7 @@ impl RoomStage {
         Self { leave_path: leave, transfer_path: transfer, ..self }
     }
 
-    /// Returns the paths that the room answers itself, each with the field that configures it.
+    /// Returns the paths that the room itself answers, each with the field that configures it.
     pub(crate) fn own_paths(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let push = self.push.iter().map(|streams| ("push.path", &*streams.push.path));
         let posts = self.leave_path.iter().chain(&self.transfer_path);
@@ -141,7 +141,7 @@ impl RoomStage {
     /// Opens the token of a request. Returns the content of the token and the way in which to send
     /// the next token: in a cookie or in a header, depending on how the client sent this one.
     ///
-    /// The token of another person counts as none (see `people.rs`).
+    /// Another person's token is treated as if it were missing (see `people.rs`).
     #[inline]
     pub(crate) fn identify(
         &self,
@@ -165,7 +165,7 @@ impl RoomStage {
         }
     }
 
-    /// Returns what the operator of the room observes and changes.
+    /// Returns the parts of the room that its operator observes and changes.
     pub(crate) fn operated(&self) -> Operated {
         Operated { store: Arc::clone(&self.store), push: self.push.clone() }
     }
@@ -175,13 +175,14 @@ impl RoomStage {
         self.store.rules()
     }
 
-    /// Returns what is planned for the room, or `None` if it has no events.
+    /// Returns the plan of the room, or `None` if it has no events.
     pub(crate) fn plan(&self) -> Option<Arc<RoomPlan>> {
         self.store.plan()
     }
 
-    /// Returns `true` unless the pass is from another site, its session has ended, or it may lapse before
-    /// the store hears of the request. During an outage, the local room of the node counts the pass.
+    /// Returns `true` unless the pass is from another site, its session has ended, or the session
+    /// may lapse before the store hears of the request. During an outage, the local room of the
+    /// node counts the pass.
     ///
     /// The pass was valid when the request arrived, and may have expired while the request waited.
     #[inline]
@@ -196,8 +197,8 @@ impl RoomStage {
         !rules.timing().may_lapse_first(pass, now, Self::UNDER_WAY)
     }
 
-    /// Returns whether a pass has another home than those of this room: it is from another site, from
-    /// another set of sites, or from before this room shared its limit.
+    /// Returns whether the home of a pass is not a home of this room: the pass is from another
+    /// site, from another set of sites, or from before this room shared its limit.
     fn is_from_elsewhere(&self, pass: &Pass) -> bool {
         pass.home.map(|home| home.site) != self.store.home().map(|home| home.site)
     }
@@ -212,9 +213,10 @@ impl RoomStage {
     /// Asks the store about a visitor who checks in with a ticket, who continues the session of a
     /// pass that has expired or is about to, who moves from another site, or who enters as a newcomer.
     ///
-    /// A few ends of sessions that are still owed to the store are delivered first, because the
-    /// visitor may be waiting for the slots that these ends free. If an end cannot be delivered,
-    /// the store is not asked about the visitor, and its error counts as the answer.
+    /// A few ends of sessions that the store has not been told of yet are delivered first, because
+    /// the visitor may be waiting for the slots that these ends free. If an end cannot be
+    /// delivered, the store is not asked about the visitor, and the error of the delivery is
+    /// returned.
     ///
     /// # Cancel safety
     ///
@@ -244,7 +246,8 @@ impl RoomStage {
         self.put(question, Duration::ZERO)
     }
 
-    /// Asks the store about a visitor who opens a push stream with this ticket, `after` this time.
+    /// Asks the store, once the time `after` has passed, about a visitor who opens a push stream
+    /// with this ticket.
     ///
     /// # Cancel safety
     ///
@@ -257,18 +260,19 @@ impl RoomStage {
         self.put(Question::CheckIn(ticket), after)
     }
 
-    /// Confirms to the store that the visitor of an open push stream is present, and asks whether it
-    /// is its turn.
+    /// Confirms to the store that the visitor of an open push stream is present, and asks whether
+    /// it is the visitor's turn.
     ///
     /// # Cancel safety
     ///
-    /// As for [`ask`](Self::ask), except that the visitor has not been admitted, unless the store has
-    /// no [`stay`](waiting_room_core::Store::stay) of its own.
+    /// As for [`ask`](Self::ask), except that the visitor cannot have been admitted, unless the
+    /// store has no [`stay`](waiting_room_core::Store::stay) of its own.
     pub(crate) fn stay(&self, ticket: Ticket) -> BoxFuture<Result<Verdict, StoreError>> {
         self.put(Question::Stay(ticket), Duration::ZERO)
     }
 
-    /// Puts a question to the store `after` this time, once the ends of sessions have been delivered.
+    /// Waits for the time `after`, delivers the ends of sessions, and then puts a question to the
+    /// store.
     fn put(&self, question: Question, after: Duration) -> BoxFuture<Result<Verdict, StoreError>> {
         let ends = Arc::clone(&self.sessions.ends);
         self.store.ask(question, after, ends, Arc::clone(&self.outage))
@@ -331,7 +335,7 @@ impl RoomStage {
     }
 
     /// Returns a guard for the session of a newcomer, to be held until the pass is sent. Returns
-    /// `None` for a person: its session may be in use on another device, and its next request
+    /// `None` for a person, whose session may be in use on another device, and whose next request
     /// continues the session even without the pass.
     pub(crate) fn undelivered(&self, id: VisitorId) -> Option<Box<Undelivered>> {
         let guard = || Box::new(Undelivered::new(id, Arc::clone(&self.sessions.ends)));
@@ -341,7 +345,7 @@ impl RoomStage {
     /// Returns the first ticket of a newcomer, issued by this node because it cannot ask the store
     /// in time.
     ///
-    /// The ticket is equivalent to a first ticket from the store, because it claims nothing but the
+    /// The ticket is equivalent to a first ticket from the store, because it states nothing but the
     /// time of arrival. With a ticket, the visitor no longer competes with newcomers if the store
     /// processes check-ins separately (as `waiting-room-redis` does).
     pub(crate) fn first_ticket(&self, head: &RequestHead<'_>, now: Timestamp) -> Ticket {
@@ -352,8 +356,8 @@ impl RoomStage {
         ticket
     }
 
-    /// Reports a verdict about a visitor, and records in the visitor's first ticket with a place
-    /// how long the visitor is told to wait.
+    /// Reports a verdict about a visitor. If this is the visitor's first ticket with a place, also
+    /// records in the ticket how long the visitor is told to wait.
     pub(crate) fn observe(&self, visitor: &Visitor, verdict: &mut Verdict) {
         match verdict {
             // The session of a visitor who is already active continues.
@@ -401,11 +405,11 @@ impl RoomStage {
         Visit::new(pass, reason, Arc::clone(&self.sessions))
     }
 
-    /// Ends the session of a pass if the response revokes it, or if the session has ended in the
-    /// meantime, either through its [`Visit`] or because a renewal found that the session was over.
-    /// The response then deletes the visitor's token.
+    /// Ends the session of a pass if the response revokes the pass, or if the session has ended in
+    /// the meantime, either through its [`Visit`] or because a renewal found that the session was
+    /// over. The response then deletes the visitor's token.
     ///
-    /// Returns the call that ends the session in the store, or `None` if the session goes on.
+    /// Returns the call that ends the session in the store, or `None` if the session continues.
     #[inline]
     pub(crate) fn end(
         &self,

@@ -1,10 +1,10 @@
 //! The store of a room, whatever its type is.
 //!
-//! Core's [`Store`] is made for those who implement it: a store is cloned, and each verb is a future of
-//! a type of its own. [`RoomStore`] is its form behind a pointer, so no type of this crate names the
-//! store. A method is one call of this node, with all that belongs to it: the ends of sessions that
-//! come first, and what the node does if the store does not answer. A call therefore takes one boxed
-//! future, and no verb is boxed by itself.
+//! Core's [`Store`] is designed for those who implement it: a store is cloned, and each verb has a
+//! future type of its own. [`RoomStore`] is the same store behind a pointer, so no type of this
+//! crate names the store type. Each method is a complete call by this node, including the ends of
+//! sessions that are delivered first, and what the node does if the store does not answer. A call
+//! therefore needs only one boxed future, and the verbs are not boxed individually.
 
 use std::{fmt, pin::Pin, sync::Arc, time::Duration};
 
@@ -32,7 +32,7 @@ pub(crate) struct SharedRoom {
     pub(crate) on_failure: StoreFailure,
 }
 
-/// What the operator of a room observes and changes.
+/// The parts of a room that its operator observes and changes.
 #[derive(Clone)]
 pub(crate) struct Operated {
     pub(crate) store: Arc<dyn RoomStore>,
@@ -45,7 +45,8 @@ type Change<'a> = Box<dyn Fn(RoomRules) -> RoomRules + Send + 'a>;
 /// A future that may borrow the store.
 type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
 
-/// A [`Store`], behind a pointer. The methods that return no future are those of [`Store`].
+/// A [`Store`] behind a pointer. The methods that do not return a future are the same as in
+/// [`Store`].
 pub(crate) trait RoomStore: Send + Sync {
     /// Returns the clock of the store.
     fn clock(&self) -> StageClock;
@@ -64,7 +65,7 @@ pub(crate) trait RoomStore: Send + Sync {
 
     fn home(&self) -> Option<PassHome>;
 
-    /// Puts a question to the store `after` this time, once the ends of sessions have been delivered.
+    /// Waits for `after`, delivers the ends of sessions, and then puts a question to the store.
     fn ask(
         &self,
         question: Question,
@@ -73,7 +74,7 @@ pub(crate) trait RoomStore: Send + Sync {
         outage: Arc<Outage>,
     ) -> BoxFuture<Result<Verdict, StoreError>>;
 
-    /// Renews a pass, whose session does not last beyond `ends_by`, and tells the outcome to
+    /// Renews a pass whose session does not last beyond `ends_by`, and reports the outcome to
     /// `renewing`.
     fn renew(
         &self,
@@ -83,8 +84,8 @@ pub(crate) trait RoomStore: Send + Sync {
         outage: Arc<Outage>,
     ) -> BoxFuture<Option<Pass>>;
 
-    /// Delivers these ends of sessions, and calls the push streams of the visitors who wait for the
-    /// slots.
+    /// Delivers these ends of sessions, and calls the push streams of visitors who are waiting for
+    /// the slots.
     fn leave(&self, owed: Owed, push: Option<Arc<Streams>>, outage: Arc<Outage>) -> BoxFuture<()>;
 
     fn snapshot(&self) -> Answer<'_, RoomSnapshot>;

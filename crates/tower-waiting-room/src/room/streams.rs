@@ -1,19 +1,20 @@
-//! The open push streams of a node: how many there are, and which of them look next.
+//! The open push streams of a node: how many there are, and which of them next check for their
+//! turn.
 //!
-//! A stream is a response body, and runs only while its server polls it. This module has no task
-//! and no timer of its own. It keeps the streams in the order of the line, and calls those at the
-//! front if a slot may have become free:
+//! A stream is a response body, and runs only when the server polls it. This module has no task and
+//! no timer of its own. It keeps the streams in the order of the line, and calls the streams at the
+//! front when a slot may have become free:
 //!
 //! ```text
 //!  in order of the line:   █ █ █ █ █ █ █ █ │ █ █ █ █ █ █ █ █ █ █ █ █ …        ▒ ▒
-//!                          the front looks │ the others look when the   told that it
-//!                          twice a second  │ store asks for a check-in  is their turn
+//!                         the front checks │ the others check when the  told that it
+//!                           twice a second │ store asks for a check-in  is their turn
 //! ```
 //!
-//! The front consists of one stream for each of the first [`Streams::FRONT`] visitors. A stream that
-//! is told its turn makes way for the next one, which then looks at once. However many slots become
-//! free together, each of them therefore wakes one stream, and a call wakes no more streams than
-//! there are at the front.
+//! The front consists of one stream for each of the first [`Streams::FRONT`] visitors. A stream
+//! whose visitor has been told its turn makes way for the next stream, which then checks at once.
+//! However many slots become free together, each of them therefore wakes one stream, and a call
+//! wakes only streams at the front.
 //!
 //! A server does not poll the body of a response that its client does not read. Such a stream makes
 //! way for the next one when it is [late](Streams::LATE), until it is polled again. When it is
@@ -43,25 +44,25 @@ pub(crate) struct Streams {
     open: Mutex<Open>,
 }
 
-/// Why no stream is opened.
+/// The reason why a stream is not opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NotOpened {
     /// The node has ended all streams.
     Ended,
-    /// The node, or the visitor, has as many streams as it may.
+    /// The node or the visitor already has the maximum number of streams.
     Full,
-    /// The network of the client has as many streams as it may.
+    /// The client's network already has the maximum number of streams.
     NetworkFull,
 }
 
-/// The streams, in the order of the line and in the order in which they are polled next.
+/// The open streams, in the order of the line and by the time at which they are polled next.
 #[derive(Default)]
 struct Open {
     streams: HashMap<u64, OpenStream>,
     by_rank: BTreeSet<StreamRank>,
-    /// The streams that are not late, by the time at which they are polled next.
+    /// The streams that are not late, ordered by when they are polled next.
     by_due: BTreeSet<(Instant, u64)>,
-    /// The streams that are late, by the time at which they should have been polled.
+    /// The streams that are late, ordered by when they should have been polled.
     late: BTreeSet<(Instant, u64)>,
     of_network: HashMap<IpAddr, u32>,
     of_visitor: HashMap<VisitorId, u32>,
@@ -70,12 +71,12 @@ struct Open {
     is_ended: bool,
 }
 
-/// The place of a stream among all streams.
+/// The rank of a stream among all streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct StreamRank {
     /// Whether the stream makes way for all others, because it has been told its turn or is late.
     is_behind: bool,
-    /// The order of the visitor in the line, as [`StreamPlace::moves`] has learned it.
+    /// The order of the visitor in the line, as last given to [`StreamPlace::moves`].
     order: u64,
     id: VisitorId,
     /// The number of the stream, because a visitor may have several.
@@ -91,7 +92,7 @@ struct OpenStream {
     due: Instant,
     /// The task of the connection, once the stream has been polled.
     waker: Option<Waker>,
-    /// Whether the stream has been called, and has not looked since.
+    /// Whether the stream has been called, and has not checked since.
     is_called: bool,
 }
 
@@ -103,12 +104,12 @@ pub(crate) struct StreamPlace {
     pub(crate) end: StreamEnd,
 }
 
-/// What a stream learns when it is polled.
+/// The facts that a stream learns when it is polled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Standing {
-    /// Whether the stream has to look at once, because a slot may have become free.
+    /// Whether the stream has to check for its turn at once, because a slot may have become free.
     pub(crate) is_called: bool,
-    /// Whether the stream is one of those that look more often than the store asks for.
+    /// Whether the stream is one of those that check more often than the store asks them to.
     pub(crate) is_front: bool,
 }
 
@@ -119,10 +120,10 @@ impl Streams {
     pub(crate) const FRONT: usize = 8;
     /// The maximum number of streams of one visitor, who may have several tabs.
     const PER_VISITOR: u32 = 4;
-    /// The time after which a stream that was not polled when it was due makes way for the next one.
-    /// Its client does not read, or the node is busy.
+    /// The time after which a stream that was not polled when it was due makes way for the next
+    /// one. Either its client does not read, or the node is busy.
     const LATE: Duration = Duration::from_secs(1);
-    /// The maximum number of late streams that one look at the streams finds.
+    /// The maximum number of late streams that one pass over the streams handles.
     const LATE_AT_ONCE: usize = 256;
     /// The time after which a stream that was not polled when it was due has ended. Its client does
     /// not read.
@@ -168,7 +169,7 @@ impl Streams {
         wakers.into_iter().for_each(Waker::wake);
     }
 
-    /// Ends all streams, and opens no others from now on.
+    /// Ends all streams, and opens no more from now on.
     pub(crate) fn end_all(&self) {
         let mut open = self.locked();
         let ended = std::mem::take(&mut open.streams);
@@ -196,7 +197,7 @@ impl Streams {
 impl Open {
     /// Returns the streams at the front, in order: the first stream of each of the first visitors.
     ///
-    /// A visitor has few streams, so this looks at few streams too.
+    /// A visitor has few streams, so this visits only a few streams too.
     fn front(&self) -> Front {
         let mut front = Front::new();
         for rank in self.by_rank.iter().take_while(|rank| !rank.is_behind) {
@@ -222,7 +223,8 @@ impl Open {
             .collect()
     }
 
-    /// Lets a stream look at once. Returns its waker, to be woken when the lock is released.
+    /// Makes a stream check at once whether it is its visitor's turn. Returns the waker, to be
+    /// woken when the lock is released.
     fn call(&mut self, number: u64) -> Option<Waker> {
         let entry = self.streams.get_mut(&number)?;
         entry.is_called = true;
@@ -279,7 +281,7 @@ impl Open {
         Some(entry)
     }
 
-    /// Moves a stream to the place that it has now.
+    /// Moves a stream to its new rank.
     fn rank(&mut self, number: u64, order: u64, has_turn: bool) {
         let Some(entry) = self.streams.get_mut(&number) else { return };
         entry.has_turn = has_turn;
@@ -308,7 +310,7 @@ impl Open {
         self.rank(number, order, has_turn);
     }
 
-    /// Moves streams behind all others that were not polled when they were due. Returns the wakers
+    /// Moves streams that were not polled when they were due behind all others. Returns the wakers
     /// of the streams that they made way for.
     fn pass_over_late(&mut self, now: Instant) -> Vec<Waker> {
         let next = |open: &Self| {
@@ -343,9 +345,10 @@ impl Open {
 }
 
 impl StreamPlace {
-    /// Returns the standing of the stream, or `None` if it has been ended. A call is returned once.
+    /// Returns the standing of the stream, or `None` if it has been ended. Each call is reported
+    /// only once.
     ///
-    /// The stream is polled, so it is not late.
+    /// Also records that the stream is not late, because it has just been polled.
     pub(crate) fn standing(&self, now: Instant) -> Option<Standing> {
         let mut open = self.streams.locked();
         let wakers = open.pass_over_late(now);
@@ -362,8 +365,8 @@ impl StreamPlace {
         standing
     }
 
-    /// Records that the stream is polled again at `due`, or when `waker` is woken. Returns `false`
-    /// if the stream has been called or ended meanwhile, so that it must not wait.
+    /// Records that the stream will be polled again at `due`, or when `waker` is woken. Returns
+    /// `false` if the stream has been called or ended meanwhile, so that it must not wait.
     pub(crate) fn waits(&self, due: Instant, waker: &Waker) -> bool {
         let mut open = self.streams.locked();
         let Some(entry) = open.streams.get_mut(&self.number) else { return false };
@@ -378,8 +381,8 @@ impl StreamPlace {
         true
     }
 
-    /// Moves the stream to another place in the order of the line, or behind all others if it is
-    /// its turn. The stream that it makes way for looks at once.
+    /// Moves the stream to another place in the order of the line, or behind all others if its
+    /// visitor has its turn. The stream that it makes way for checks at once.
     pub(crate) fn moves(&self, order: u64, has_turn: bool) {
         let wakers = {
             let mut open = self.streams.locked();
@@ -415,7 +418,7 @@ impl Drop for StreamPlace {
 /// The streams at the front, each with its visitor.
 type Front = SmallVec<[(VisitorId, u64); Streams::FRONT]>;
 
-/// Takes one from a count, and forgets the count at zero.
+/// Subtracts one from a count, and removes the count when it reaches zero.
 fn take_one<K: Eq + Hash>(counts: &mut HashMap<K, u32>, key: &K) {
     if let Some(count) = counts.get_mut(key) {
         *count -= 1;

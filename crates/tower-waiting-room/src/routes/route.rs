@@ -52,8 +52,8 @@ impl Route {
     ///
     /// # Errors
     ///
-    /// Returns an error if the host is not a host, or if the path does not begin with a slash or can
-    /// be interpreted in several ways.
+    /// Returns an error if the host is not a valid host, or if the path does not begin with a slash
+    /// or can be interpreted in several ways.
     pub(super) fn validate(&self, room: &str) -> Result<(), ConfigError> {
         if let Some(host) = &self.host {
             Matcher::Host(host.clone()).validate("route.host", room)?;

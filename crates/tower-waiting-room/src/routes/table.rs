@@ -58,13 +58,13 @@ impl Table {
         if is_read {
             return selected;
         }
-        // A path that was not read may be any path of these hosts.
+        // A path that could not be interpreted may be any path on these hosts.
         let is_candidate = |route: &Route| named.iter().any(|host| route.covers_host(*host));
         let rooms = self.routes.iter().filter(|(route, _)| is_candidate(route));
         rooms.fold(selected, |selected, (_, room)| selected.and(Some(*room)))
     }
 
-    /// Returns whether a request for this path belongs to this room, for some host.
+    /// Returns whether a request for this path on some host belongs to this room.
     pub(super) fn leads_to(&self, room: usize, path: &str) -> bool {
         let mut own = self.routes.iter().filter(|(_, of)| *of == room);
         own.any(|(route, _)| self.room_of(route.host_name(), path.as_bytes()) == Some(room))

@@ -174,7 +174,7 @@ impl<'a> Given<'a> {
         Ok(nodes.collect())
     }
 
-    /// Returns the items of a list, or the value itself if it is no list.
+    /// Returns the items of a list, or the value itself if it is not a list.
     ///
     /// # Errors
     ///

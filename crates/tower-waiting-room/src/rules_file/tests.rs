@@ -326,4 +326,9 @@ fn a_file_is_found_by_its_path() {
 
     std::fs::write(&path, "domain: d\ndescriptors: []\n").unwrap();
     assert!(descriptors::load(&path, &registered()).unwrap().is_empty());
+    // Of a file that is too long, only so much is read as shows it.
+    std::fs::write(&path, "domain: d\ndescriptors: []\n".to_owned() + &" ".repeat(1 << 20))
+        .unwrap();
+    let error = descriptors::load(&path, &registered()).unwrap_err().to_string();
+    assert!(error.ends_with("is longer than the limit of 1048576 bytes"), "{error}");
 }

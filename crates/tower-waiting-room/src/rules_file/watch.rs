@@ -137,11 +137,9 @@ impl Default for Pace {
 /// Starts a watcher that sends a signal whenever something changes in the file's folder. If the
 /// folder cannot be watched, logs a warning and returns `None`.
 fn watch_folder(path: &Path, signals: SyncSender<()>) -> Option<RecommendedWatcher> {
-    let folder = match path.parent() {
-        Some(folder) if folder != Path::new("") => folder,
-        // The parent of a bare file name is the empty path, which means the current folder.
-        _ => Path::new("."),
-    };
+    // A bare file name has no folder of its own until it is joined to the current folder.
+    let path = Path::new(".").join(path);
+    let folder = path.parent().unwrap_or(&path);
     let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
         if event.as_ref().map_or(true, may_have_changed) {
             // If the channel is full, a signal is already pending.

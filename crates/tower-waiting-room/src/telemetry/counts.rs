@@ -1,5 +1,5 @@
-//! What the operator's handle reads of the requests: how many have had each reason, and the waits of
-//! the visitors who were admitted.
+//! The figures about requests for the operator's handle: how many had each reason, and the waits of
+//! admitted visitors.
 
 use std::{
     collections::VecDeque,
@@ -16,9 +16,9 @@ use super::recorder::{Counter, Frequent};
 
 /// The counts of one layer since its start, in bounded memory.
 ///
-/// A reason gets the first free place when it is first given, and keeps it. A count is found by
-/// comparing the reasons one after the other, which for the few reasons of a service takes less time
-/// than hashing one.
+/// A reason gets the first free place when it first occurs, and keeps this place. A count is found
+/// by comparing the reasons one after the other, which for the few reasons of a service takes less
+/// time than hashing one.
 #[derive(Debug)]
 pub(super) struct Verdicts {
     known: Box<[OnceLock<ReasonCount>]>,

@@ -92,8 +92,8 @@ impl Telemetry {
         }
     }
 
-    /// Adds the places that were given up since the last snapshot. The store begins at 0 again after
-    /// it has lost the room.
+    /// Adds the places that were given up since the last snapshot. The store starts again at 0
+    /// after it has lost the room.
     fn abandoned(&self, total: u64) {
         let counter = self.counter(table::ABANDONED, []);
         let mut last = self.0.abandoned.lock().unwrap_or_else(PoisonError::into_inner);
@@ -103,7 +103,7 @@ impl Telemetry {
         }
     }
 
-    /// Looks up a gauge with these labels besides that of the room.
+    /// Looks up a gauge with these labels in addition to the room's.
     fn gauge<const N: usize>(
         &self,
         metric: Metric,

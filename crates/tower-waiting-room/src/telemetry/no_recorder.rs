@@ -1,5 +1,5 @@
-//! What takes the place of `recorder.rs` without the feature `metrics`: nothing is recorded, and nothing
-//! is looked up.
+//! Replaces `recorder.rs` if the feature `metrics` is disabled: nothing is recorded, and nothing is
+//! looked up.
 
 use std::{marker::PhantomData, sync::Arc, time::Duration};
 

@@ -15,7 +15,7 @@ use super::{Telemetry, counts::VisitorWait, table};
 pub(crate) enum StreamEnd {
     /// The client has disconnected.
     Disconnected,
-    /// The longest time for which a stream is open is over, and the client connects again.
+    /// The stream has reached its longest lifetime, and the client connects again.
     Lifetime,
     /// The visitor has lost its place, or may not have one.
     Refused,
@@ -47,8 +47,8 @@ impl Telemetry {
         self.0.first_touches.increment(|| self.counter(table::FIRST_TOUCHES, []));
     }
 
-    /// Reports that a session began. `ticket` is the ticket that the visitor presented, unless it
-    /// had lapsed or presented none.
+    /// Reports that a session began. `ticket` is the ticket that the visitor presented, unless the
+    /// ticket had lapsed or there was none.
     pub(crate) fn admitted(&self, pass: &Pass, ticket: Option<&Ticket>) {
         self.0.admissions.increment(|| self.counter(table::ADMITTED, []));
         let Some(Ticket { first_seen, promised_wait, .. }) = ticket else { return };

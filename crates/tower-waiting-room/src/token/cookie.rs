@@ -41,7 +41,7 @@ use waiting_room_core::{ConfigError, error::ConfigErrorKind};
 /// # Ok::<(), tower_waiting_room::ConfigError>(())
 /// ```
 ///
-/// In a configuration file, the table `cookie` has the names of the methods as its fields:
+/// In a configuration file, the fields of the table `cookie` have the names of the methods:
 /// `{ "same_site": "none", "partitioned": true }`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]

@@ -32,7 +32,7 @@
 //!         └──────────┴────────────┴──────────┘
 //! ```
 //!
-//! - The devices of a person are in different networks, so its id contains none.
+//! - The devices of a person are in different networks, so the person's id contains no network.
 //! - While a key is being replaced, a person may have one id for each key. A token with either of
 //!   them is accepted.
 //! - Two persons have the same id with a probability of 2⁻⁶⁴, and a random id looks like that of a

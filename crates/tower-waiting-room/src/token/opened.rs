@@ -1,4 +1,4 @@
-//! Tokens, opened and sealed, apart from how they are opened and sealed.
+//! The types of opened and sealed tokens, without the code that opens and seals them.
 
 use std::ops::Deref;
 

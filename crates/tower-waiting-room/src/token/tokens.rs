@@ -119,16 +119,17 @@ impl Tokens {
                 let (value, is_ahead) = placed(payload, now)?;
                 Opened::Ticket(Verified { value, is_from_old_key, is_ahead })
             }
-            // A link is good for its own path only, and is no ticket anywhere else.
+            // The token in a link is valid only for its own path, and is not a ticket anywhere
+            // else.
             Kind::Transfer => return Err(OpenError::Forged),
         })
     }
 
-    /// Authenticates the token of a link, and returns the ticket that it contains.
+    /// Authenticates the token from a link, and returns the ticket that it contains.
     ///
     /// # Errors
     ///
-    /// Returns an [`OpenError`] for every string that is not the valid token of a link to this room.
+    /// Returns an [`OpenError`] for every string that is not a valid link token of this room.
     pub(crate) fn open_transfer(&self, text: &[u8], now: Timestamp) -> Result<Ticket, OpenError> {
         let mut buffer = [0; DECODED_LEN];
         let (kind, payload, _) = self.unseal(text, &mut buffer)?;
@@ -178,8 +179,8 @@ impl Tokens {
         let mut token = [0; BLOCK_LEN];
         let mut text = [0; BLOCK_LEN.div_ceil(3) * 4];
         let len = self.sealing.seal(kind, payload, &mut token).len();
-        // The zeros after the token are encoded too, because the engine uses SIMD only for inputs of
-        // at least this length. Each character depends on two adjacent bytes at most, so the
+        // The zeros after the token are encoded too, because the engine uses SIMD only for inputs
+        // of at least this length. Each character depends on at most two adjacent bytes, so the
         // characters of the zeros can be cut off.
         self.base64url.encode_slice(token, &mut text).expect("the text has room for the block");
         let text = str::from_utf8(&text[..(len * 4).div_ceil(3)]);
@@ -334,7 +335,7 @@ const TAG_LEN: usize = 16;
 const OVERHEAD: usize = HEADER_LEN + NONCE_LEN + TAG_LEN;
 
 /// Returns the engine for base64url. It detects once whether the processor has suitable SIMD
-/// instructions, which decode a token in about half of the instructions.
+/// instructions, with which decoding a token takes about half as many instructions.
 #[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
 fn base64url() -> Base64 {
     Base64::url_safe(NO_PAD)

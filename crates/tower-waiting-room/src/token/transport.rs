@@ -98,7 +98,7 @@ impl Transport {
                 _ => Continue(()),
             }
         });
-        // A client that sends the header without a valid token can store its first one.
+        // A client that sends the header, but no valid token in it, can store its first token.
         if found.opened.is_none() && !matches!(lines.tokens, HeaderLines::None) {
             found.source = TokenSource::Header;
         }

@@ -127,6 +127,10 @@ async fn one_request_runs_one_waits_and_the_rest_get_a_retry_time() {
     assert_eq!(refused.header("x-ratelimit-limit"), Some("1"));
     assert_eq!(refused.header("x-ratelimit-remaining"), Some("0"));
 
+    let gate = works.layer.handle().gate("gate").unwrap();
+    gate.set_limit(0).unwrap();
+    assert_eq!(works.get().await.header("x-ratelimit-limit"), Some("0"));
+    gate.set_limit(1).unwrap();
     let snapshot = works.snapshot();
     assert_eq!((snapshot.in_flight, snapshot.queued, snapshot.limit), (1, 1, Some(1)));
     works.finish(2);

@@ -220,6 +220,18 @@ fn a_request_that_would_wait_at_a_gate_is_not_counted_as_left() {
 }
 
 #[test]
+fn a_client_that_disconnects_at_a_gate_is_counted() {
+    let house = House::new(WaitingRoomConfig::builder("api").concurrency(Concurrency::limit(0)));
+    let counted = Counted::default();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    with_local_recorder(&counted, || {
+        let sent = house.send(Request::new(String::new()));
+        assert!(runtime.block_on(async { sent.now_or_never().is_none() }));
+    });
+    assert_eq!(counted.take(), ["gate cancelled"]);
+}
+
+#[test]
 fn later_requests_reuse_the_metrics_of_the_first() {
     let counted = Counted::default();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

@@ -113,11 +113,16 @@ async fn a_limit_applies_to_its_methods_and_paths_in_every_notation() {
 #[tokio::test]
 async fn a_tier_has_its_own_quota_and_the_same_memory() {
     let limit = ten().tier(Quota::per_minute(20), |head| head.headers().contains_key("x-gold"));
-    let house = House::new(limits().rate_limit(limit));
-    assert_eq!(allowed(&house, "192.0.2.1", 11).await, 10);
+    let house = House::new(limits().rate_limit(limit).rate_headers(RateHeaders::Combined));
+    assert_eq!(allowed(&house, "192.0.2.1", 10).await, 10);
+    let seen = get(&house, "192.0.2.1").await;
+    assert_eq!(
+        (seen.status.as_u16(), seen.header("ratelimit-policy")),
+        (429, Some(r#""per_ip";q=10;w=60"#))
+    );
     let gold = || from("192.0.2.1", Request::get("/").header("x-gold", "1"));
     let seen = house.send(gold()).await;
-    assert_eq!(seen.header("x-ratelimit-limit"), Some("20"));
+    assert_eq!(seen.header("ratelimit-policy"), Some(r#""per_ip";q=20;w=60"#));
     // The smaller quota is used up. In the same memory, so is the larger one.
     assert_eq!(seen.status, 429);
     house.advance(3);

@@ -239,6 +239,8 @@ fn contradictory_rooms_are_refused_with_both_names() {
         let text = error(rooms.build());
         assert!(text.starts_with(path) && text.contains("\"sale\""), "{text}");
     }
+    let inside = room("sale").push(Push::at("/sale/streams")).leave_path("/sale/leave");
+    assert!(one().room([Route::path("/sale/")], layer(inside)).build().is_ok());
     let host = |host| WaitingRooms::builder().room([Route::host(host)], layer(room("a")));
     let twice = host("a.example").room([Route::host("A.example").below("/")], layer(room("b")));
     assert!(error(twice.build()).starts_with("route is A.example/"));

@@ -3,7 +3,7 @@
 use super::Meter;
 use crate::Timestamp;
 
-/// The number of keys that a limiter tracks, and of those that are near the limit.
+/// The number of keys that a limiter tracks, and the number of keys that are near the limit.
 ///
 /// A key that is near its limit is either an offender or a client for whom the limit is too low. If
 /// a limit in use has no keys near it, the limit has no effect.
@@ -27,7 +27,7 @@ use crate::Timestamp;
 pub struct KeyCensus {
     /// The number of keys that have a place in the table, whether or not they are in use.
     pub tracked: u64,
-    /// The number of keys that have used at most a fifth less than their limit allows.
+    /// The number of keys that have at most a fifth of their limit left.
     pub near_limit: u64,
     /// Whether the numbers are estimates, because only a part of the table was visited.
     pub is_estimate: bool,
@@ -45,7 +45,7 @@ impl KeyCensus {
         }
     }
 
-    /// Estimates the numbers of a table of which this part was visited.
+    /// Estimates the numbers of a whole table from those of the visited part.
     pub(super) fn scaled(self, share: f64) -> Self {
         if share >= 1.0 {
             return self;

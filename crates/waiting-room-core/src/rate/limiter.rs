@@ -427,7 +427,7 @@ fn charge_several<'a, A: BorrowMut<LimiterCharge<'a>>>(asks: &mut [A], now: Time
         record_refusals(asks, now);
         return false;
     }
-    // The last limit is charged first, and checked by that.
+    // The last limit is charged first, which also checks it.
     if !last.borrow_mut().spend(now) {
         return false;
     }

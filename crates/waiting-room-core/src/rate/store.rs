@@ -180,8 +180,8 @@ impl ChargeRequest {
         Self { policy, key, tier, cost, is_soft: false }
     }
 
-    /// Makes the limit soft, so that it refuses no request. A soft limit is charged if it allows
-    /// the cost and if all hard limits have allowed their costs.
+    /// Makes the limit soft, so that it does not refuse requests. A soft limit is charged if it
+    /// allows the cost and if all hard limits have allowed their costs.
     #[must_use]
     pub fn soft(mut self) -> Self {
         self.is_soft = true;

@@ -41,7 +41,7 @@ fn networks(places: usize) -> usize {
     (places / 8).clamp(LEAST_NETWORKS, 1 << u16::BITS)
 }
 
-/// Returns the part of all groups of a table that a sample visits.
+/// Returns the fraction of a table's groups that a sample visits.
 fn share_of(groups: usize, all: usize) -> f64 {
     // Both are below 2^32, since a table has at most 2^27 keys.
     let count = |groups: usize| f64::from(u32::try_from(groups).unwrap_or(u32::MAX));

@@ -15,13 +15,13 @@ use crate::{
 pub(super) struct Course {
     /// The room's own rules and its events.
     pub(super) plan: RoomPlan,
-    /// The time from which the phase is another one, or `None` if it never changes again.
+    /// The time at which the phase changes next, or `None` if it never changes again.
     pub(super) next_change: Option<Timestamp>,
     pub(super) stage: Stage,
     /// The draw of the latest event with a draw. It outlives its event, so that entrants who are
     /// still waiting keep their order.
     pub(super) drawing: Option<Box<Drawing>>,
-    /// The number of changes of the rules in force or of the schedule.
+    /// The number of times that the rules in force or the schedule have changed.
     pub(super) revision: u64,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct Course {
 pub(super) enum Stage {
     /// The event that started at this time is active.
     Active(Timestamp),
-    /// No event takes place.
+    /// No event is in progress.
     Idle,
     /// Visitors wait for an event that starts at this time. If its order will be drawn, they get
     /// numbers.

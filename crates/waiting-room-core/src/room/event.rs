@@ -16,9 +16,9 @@
 //!                                             all others are behind them
 //! ```
 //!
-//! A [`Schedule`] contains the events of one room, which do not overlap. It answers which
-//! [`Phase`] the room is in and which rules are in force at any time, past or future, so operators
-//! can preview an event. The time is an argument of each function. Nodes that share a store pass the
+//! A [`Schedule`] contains the events of one room, which do not overlap. It tells which [`Phase`]
+//! the room is in and which rules are in force at any time, past or future, so operators can
+//! preview an event. The time is an argument of each function. Nodes that share a store pass the
 //! store's time, so that an event starts at the same instant on all of them.
 //!
 //! # Changes to a running event
@@ -37,10 +37,10 @@
 //!
 //! A node that starts with other events follows the same rules, see [`RoomPlan::follow_release`].
 //!
-//! If the clock is set back over a start, the event stays active, because a schedule never goes back
-//! behind the latest time that it has been told. If the clock jumps over a
-//! start, the event is active at once, without its prequeue; if the clock jumps over the end as
-//! well, the event does not take place.
+//! If the clock is set back over a start, the event stays active, because a schedule never goes
+//! back before the latest time that it has been told. If the clock jumps over a start, the event is
+//! active at once, without its prequeue; if the clock jumps over the end as well, the event does
+//! not take place.
 //!
 //! # A verifiable draw
 //!
@@ -53,8 +53,9 @@
 //! # In a room
 //!
 //! A [`Room`](crate::Room) follows a schedule: it applies the [rules](Schedule::rules_at) at each
-//! change, numbers the entrants, and orders them at the start. The schedule and the room's own rules
-//! are a [`RoomPlan`], which also tells a node what to show to visitors. A schedule by itself does not change a room.
+//! change, numbers the entrants, and orders them at the start. The schedule and the room's own
+//! rules form a [`RoomPlan`], which also tells a node what to show to visitors. A schedule by
+//! itself does not change a room.
 
 mod commitment;
 #[cfg(feature = "lottery")]

@@ -79,7 +79,7 @@ impl Room {
         Ok(())
     }
 
-    /// Returns the room's own rules, which are in force while no event takes place.
+    /// Returns the room's own rules, which are in force while no event is in progress.
     pub(crate) const fn own_rules(&self) -> &RoomRules {
         &self.course.plan.rules
     }
@@ -96,7 +96,7 @@ impl Room {
         })
     }
 
-    /// Returns the time from which the phase of the schedule is another one, or `None` if it never
+    /// Returns the time at which the phase of the schedule changes next, or `None` if it never
     /// changes again.
     pub(crate) const fn next_change(&self) -> Option<Timestamp> {
         self.course.next_change
@@ -110,7 +110,7 @@ impl Room {
         self.course.revision * 2 + u64::from(is_drawn)
     }
 
-    /// Applies the phase at `now`, if it is another one than at the last operation.
+    /// Applies the phase at `now`, if it differs from the phase at the last operation.
     pub(super) fn follow_schedule(&mut self, now: Timestamp) {
         if self.course.next_change.is_some_and(|at| at <= now) {
             self.change_phase(now);
@@ -141,7 +141,7 @@ impl Room {
             && self.course.drawing.as_ref().is_some_and(|drawing| drawing.is_recovering())
     }
 
-    /// Updates the number on a ticket, and returns the time by which its visitor is ordered.
+    /// Updates the number on a ticket, and returns the time that determines its visitor's rank.
     ///
     /// A number counts only in the draw in which it was assigned. A room that has lost its state
     /// learns the number from the ticket.
@@ -176,7 +176,7 @@ impl Room {
         order(ticket)
     }
 
-    /// Returns the number of present visitors ahead of a visitor, who is ordered by `order`.
+    /// Returns the number of present visitors ahead of a visitor that is ordered by `order`.
     ///
     /// Just after a draw, entrants who have not checked in yet count as ahead of all visitors that
     /// they precede.
@@ -187,14 +187,14 @@ impl Room {
         match ticket.entrant.and_then(|entrant| Some((entrant.number, entrant.place?))) {
             Some((number, place)) => ahead.max(drawing.least_ahead(number, place)),
             // A visitor who came before the start, but got no place before it, is behind all
-            // entrants, including those who still stand where they arrived.
+            // entrants, including those who are still ordered by arrival.
             None if order < start => ahead.max(self.line.others_before(ticket.id, start)),
             None => ahead,
         }
     }
 
-    /// Admits a visitor who has waited. An entrant whose number the room learns only now, after a loss of
-    /// state, gives up no place with that number.
+    /// Admits a visitor who has waited. If the room learns an entrant's number only now, after a
+    /// loss of state, no place has that number, so the entrant's departure is noted here.
     pub(super) fn admit_waiting(
         &mut self,
         ticket: &Ticket,
@@ -209,9 +209,10 @@ impl Room {
         self.admit(ticket.id, ticket.first_seen, reason, now)
     }
 
-    /// Returns the arrival of a visitor who gets or keeps a place. In a prequeue, the visitor gets a
-    /// number, unless it has one. An entrant counts as waiting again from the place on that has its
-    /// number: it may have had a place without it, from a ticket that had lapsed.
+    /// Returns the arrival of a visitor who gets or keeps a place. In a prequeue, the visitor gets
+    /// a number, unless it has one. An entrant counts as waiting again once its place has its
+    /// number. Before that, it may have had a place without a number, from a ticket that had
+    /// lapsed.
     pub(super) fn arrive(&mut self, ticket: &mut Ticket, now: Timestamp) -> PlaceOrder {
         if self.course.will_be_drawn()
             && ticket.entrant.is_none()
@@ -233,7 +234,7 @@ impl Room {
         PlaceOrder { arrived: ticket.arrival(), order: order(ticket), number }
     }
 
-    /// Returns the figures of the event that takes place or comes next.
+    /// Returns the figures of the current or next event.
     pub(super) fn event_figures(&self, now: Timestamp) -> Option<EventFigures> {
         let drawing = self.course.drawing.as_ref();
         EventFigures::of(self.course.plan.phase_at(now), now, |commitment| {
@@ -265,8 +266,8 @@ impl Room {
         let Some(commitment) = event.shuffle_at_start else { return };
         let Some(lottery) = self.course.plan.lottery(event).cloned() else { return };
         let settles_after = self.rules.timing().settles_after();
-        // A room that began in the middle of a prequeue may have had a predecessor, which has
-        // assigned numbers.
+        // A room that began in the middle of a prequeue may have had a predecessor that assigned
+        // numbers.
         let numbered_from = if self.recovered_at > event.begins_at() {
             self.recovered_at + settles_after
         } else {
@@ -289,7 +290,7 @@ impl Room {
     #[expect(clippy::unused_self, reason = "the signature is that with the feature")]
     fn prepare_draw(&mut self, _event: &Event, _now: Timestamp) {}
 
-    /// Puts rules into force, which are valid.
+    /// Puts valid rules into force.
     fn apply(&mut self, rules: RoomRules) {
         let is_random = |rules: &RoomRules| rules.queueing_method == QueueingMethod::Random;
         if is_random(&self.rules) && !is_random(&rules) {
@@ -312,8 +313,8 @@ impl Ticket {
     /// higher, because a ticket does not show small rises. Returns `None` if that check-in was not
     /// after the draw, or if the position was not known.
     ///
-    /// A store that has lost its state learns from it how many entrants with better places were
-    /// still waiting.
+    /// A store that has lost its state learns from this position how many entrants with better
+    /// places were still waiting.
     #[must_use]
     pub fn position_after_draw(&self) -> Option<u32> {
         self.entrant?.place?;
@@ -326,8 +327,8 @@ impl Ticket {
 /// Computing the place of one entrant takes about 14 µs, or less in a draw of a few thousand entrants.
 const MOVED_AT_ONCE: usize = 32;
 
-/// Returns the time by which the visitor with this ticket is ordered: its place in a draw that has
-/// taken place, or its arrival.
+/// Returns the time that determines the rank of the visitor with this ticket: its place in a draw
+/// that has taken place, or its arrival.
 fn order(ticket: &Ticket) -> Timestamp {
     let place = ticket.entrant.and_then(|entrant| entrant.place);
     place.map_or(ticket.arrival(), |place| Timestamp::from_nanos(place.into()))

@@ -11,8 +11,8 @@
 //!                                      check-in
 //! ```
 //!
-//! A visitor who is away keeps the place but delays no other visitor, because only present visitors
-//! are counted.
+//! A visitor who is away keeps the place but does not delay other visitors, because only present
+//! visitors are counted.
 //!
 //! The line also counts the places of each network. The network of a visitor is part of its id.
 //!
@@ -84,7 +84,7 @@ struct Place {
 pub(super) struct PlaceOrder {
     /// The time of the visitor's first touch, less its head start.
     pub(super) arrived: Timestamp,
-    /// The time by which the visitor is ordered: its arrival or, for an entrant of a draw that
+    /// The time that determines the visitor's rank: its arrival or, for an entrant of a draw that
     /// has taken place, its place as a number of nanoseconds.
     pub(super) order: Timestamp,
     /// The number of the visitor in the draw of an event.
@@ -100,7 +100,7 @@ pub(super) struct Number {
 }
 
 impl From<Timestamp> for PlaceOrder {
-    /// Returns the arrival of a visitor who takes part in no draw.
+    /// Returns the arrival of a visitor who does not take part in a draw.
     fn from(arrived: Timestamp) -> Self {
         Self { arrived, order: arrived, number: None }
     }
@@ -155,9 +155,9 @@ impl Line {
         }
     }
 
-    /// Gives a visitor that has checked in a place in the order of arrival, or moves its existing
+    /// After a check-in, gives the visitor a place in the order of arrival, or moves its existing
     /// place. If there is a draw, the place is also inserted into the order of the lots, or moved
-    /// there.
+    /// within it.
     ///
     /// The visitor is present until `present_until`, or until `kept_until` if that is earlier.
     pub(super) fn stand(
@@ -205,11 +205,11 @@ impl Line {
         true
     }
 
-    /// Moves entrants of a draw, who stand where they arrived, to their places. An entrant stays
-    /// present for as long as it would have been otherwise.
+    /// Moves entrants of a draw, who are still ordered by arrival, to their places. The move does
+    /// not affect how long an entrant is present.
     ///
-    /// Looks at up to `most` places, from the rank `from` on and before the time `until`. Returns the
-    /// rank at which to continue, or `None` if there are no more places.
+    /// Looks at up to `most` places, from the rank `from` to the time `until` (exclusive). Returns
+    /// the rank at which to continue, or `None` if there are no more places.
     pub(super) fn move_entrants(
         &mut self,
         from: Rank,
@@ -273,8 +273,9 @@ impl Line {
         self.arrivals.before(end) - u32::from(is_counted)
     }
 
-    /// Returns the number of present visitors ahead of this visitor, which is ranked by `order`, its
-    /// first touch or its place, or, if the line is drawn by lot, by its lot.
+    /// Returns the number of present visitors ahead of this visitor. If the line is drawn by lot,
+    /// the visitor is ranked by its lot. Otherwise, it is ranked by `order`: its first touch or its
+    /// place.
     ///
     /// A visitor that has not checked in since the order became random has no lot yet, and is
     /// behind all visitors that have one.
@@ -317,7 +318,7 @@ impl Line {
     /// less its head start.
     ///
     /// If more places have lapsed at the front than one operation removes, this may be the arrival
-    /// of a visitor whose place has lapsed. After a draw, it need not be the earliest one.
+    /// of a visitor whose place has lapsed. After a draw, this need not be the earliest arrival.
     pub(super) fn first_arrival(&self) -> Option<Timestamp> {
         let place = |rank: Rank| self.places.get(&rank.id());
         let mut front = self.arrivals.iter().take(Sizes::current().buried).filter_map(place);

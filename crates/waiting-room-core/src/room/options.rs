@@ -1,7 +1,7 @@
 //! The rules of a room that are chosen from a few options.
 //!
-//! Every store implements every option. A store that does not know a new option must not compile,
-//! because it would apply another one instead, so none of these enums is `#[non_exhaustive]`.
+//! Every store implements every option. None of these enums is `#[non_exhaustive]`, so a store that
+//! does not know a new option fails to compile, instead of applying another option.
 
 #![expect(clippy::exhaustive_enums, reason = "a store that lacks an option must not compile")]
 

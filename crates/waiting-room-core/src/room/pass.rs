@@ -119,8 +119,8 @@ pub struct Pass {
     pub last_check_in: Timestamp,
     /// The time from which the pass is void. The slot is held exactly until that time.
     pub expires_at: Timestamp,
-    /// The site whose room has issued the pass, by whose clock its times are; `None` in a room that
-    /// shares no limit with the rooms of other sites.
+    /// The site whose room issued the pass, and whose clock its times refer to; `None` in a room
+    /// that does not share a limit with the rooms of other sites.
     pub home: Option<PassHome>,
 }
 
@@ -149,8 +149,8 @@ impl Pass {
 
 /// The site whose room has issued a pass, and the account of the site at that time.
 ///
-/// The times of a pass are those of the clock of its home. Another site has another clock, so it
-/// honors no pass by its times: it gives the visitor a slot of its own, see
+/// The times of a pass refer to the clock of its home. Another site has a different clock, so it
+/// does not rely on these times, and gives the visitor one of its own slots, see
 /// [`Ticket::moving`](crate::Ticket::moving).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -164,8 +164,8 @@ pub struct PassHome {
 }
 
 impl PassHome {
-    /// Creates the home of the passes that a site issues, whose account is the one with these numbers.
-    /// A site without an account has zeros.
+    /// Creates the home for the passes that a site issues under the account with these numbers. For
+    /// a site without an account, `term` and `count` are zero.
     #[must_use]
     pub const fn new(site: u16, term: u32, count: u32) -> Self {
         Self { site, term, count }

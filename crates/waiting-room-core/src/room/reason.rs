@@ -1,13 +1,13 @@
-//! The stable form of a reason, which logs, metrics, headers and answers contain.
+//! The stable text of a reason, as it appears in logs, metrics, headers and answers.
 
 use std::fmt;
 
 use super::Reason;
 
 impl Reason {
-    /// Returns the stable form of a reason that contains no name, such as `queued:active_limit`.
-    /// Returns `None` for a reason with the name of a rule or a limit, which only its
-    /// [`Display`](fmt::Display) form contains.
+    /// Returns the stable text of a reason without a name, such as `queued:active_limit`. Returns
+    /// `None` for a reason that contains the name of a rule or a limit; its
+    /// [`Display`](fmt::Display) form includes that name.
     #[must_use]
     pub const fn constant(&self) -> Option<&'static str> {
         Some(match self {

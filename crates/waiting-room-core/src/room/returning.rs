@@ -1,27 +1,27 @@
 //! The order of a visitor with a head start, the return of a visitor whose session has lapsed, and the
 //! arrival of a visitor from another site.
 //!
-//! Such a visitor comes with a ticket that is ordered by its first arrival. It takes a slot only where
-//! any other ticket could.
+//! Such a visitor comes with a ticket that is ordered by the visitor's first arrival. The ticket
+//! gets a slot only under the same conditions as any other ticket.
 
 use std::time::Duration;
 
 use crate::{Pass, Room, Ticket, Timestamp, room::HeadStart};
 
 impl Ticket {
-    /// Returns the time by which the visitor is ordered, unless a draw determines its place: its
-    /// first touch, less its head start.
+    /// Returns the visitor's arrival: its first touch, less its head start. The visitor is ordered
+    /// by this time, unless a draw determines its place.
     #[must_use]
     pub fn arrival(&self) -> Timestamp {
         self.first_seen.before(self.head_start.duration())
     }
 
-    /// Creates the ticket with which the visitor of a pass that has expired returns to the line, at
-    /// `now`. Returns `None` if the pass has not expired.
+    /// Creates the ticket with which a visitor returns to the line at `now`, after its pass has
+    /// expired. Returns `None` if the pass has not expired.
     ///
     /// The visitor is ordered by its first arrival, rounded to a minute, so it is ahead of all
     /// visitors who came later. It takes a slot or a place under the same conditions as any other
-    /// visitor. If it has left its session, a room treats the ticket as void.
+    /// visitor. If the visitor left its session on purpose, a room treats the ticket as void.
     #[must_use]
     pub fn resuming(pass: &Pass, now: Timestamp) -> Option<Self> {
         // The order of arrival begins after the end of the session, which voids all earlier tickets.
@@ -35,18 +35,18 @@ impl Ticket {
         (returns_at <= now).then_some(ticket)
     }
 
-    /// Creates the ticket with which the visitor of a pass of another site gets a slot of this one, at
+    /// Creates the ticket with which a visitor with a pass from another site gets a slot here, at
     /// `now`.
     ///
-    /// The visitor is ordered as if it had come an [hour](Self::MOVING_LEAD) before its first arrival,
-    /// which is rounded to a minute. It is therefore ahead of all visitors that are not inside
-    /// anywhere, except those that have waited for an hour longer than it. The ticket counts as one
-    /// with a place, so the visitor waits if no slot is free for it, even in a room that refuses
-    /// newcomers, and whatever the capacity of the line is. A visitor that has a session here
-    /// continues it. One that the room remembers to have left, up to an hour before its first arrival
-    /// or later, is a newcomer.
+    /// The visitor is ordered as if it had come an [hour](Self::MOVING_LEAD) before its first
+    /// arrival, which is rounded to a minute. It is therefore ahead of every visitor without a
+    /// session at any site, except those who have waited over an hour longer. The ticket counts as
+    /// one with a place. If no slot is free, the visitor therefore waits, even in a room that
+    /// refuses newcomers, and even if the line is full. A visitor that has a session here continues
+    /// it. A visitor that the room remembers to have left is a newcomer, unless it left more than
+    /// an hour before its first arrival.
     ///
-    /// The times of the pass are those of another clock. The caller decides whether the pass is valid.
+    /// The times of the pass refer to another clock. The caller decides whether the pass is valid.
     ///
     /// ```
     /// use std::time::Duration;

@@ -61,7 +61,7 @@ use crate::{
 /// See the [crate docs](crate) for the terms and an example.
 #[derive(Clone, Debug)]
 pub struct Room {
-    /// The rules in force as of the last operation, which an event may have overridden.
+    /// The rules in force as of the last operation. An event may have overridden some of them.
     pub(super) rules: RoomRules,
     /// The active visitors, and the sessions that have ended recently.
     pub(super) sessions: Sessions,
@@ -77,7 +77,7 @@ pub struct Room {
     pub(super) hold_until: Timestamp,
     /// The longest lifetime of a pass under any rules that this room has had.
     pub(super) longest_lifetime: Duration,
-    /// The events, and the rules that are in force while none takes place.
+    /// The events, and the rules that are in force while no event is in progress.
     pub(super) course: Course,
 }
 
@@ -384,10 +384,10 @@ impl Room {
         }
         ticket.last_check_in = now;
         // The capacity of the line applies only to new places. Unless it was reissued, a ticket
-        // that proves a place is accepted even if the room has lost its state. Such a ticket is
-        // valid for no longer than its place, so no more of these tickets are valid than there were
-        // places. A ticket without a place that is refused because the line is full keeps its order
-        // of arrival.
+        // with a place is accepted even if the room has lost its state. Such a ticket is valid for
+        // no longer than its place, so no more of these tickets are valid than there were places.
+        // If a ticket without a place is refused because the line is full, it keeps its order of
+        // arrival.
         if needs_place && self.line.len() >= self.rules.line_capacity {
             let interval = self.interval(ticket.id, u32::MAX, &reason, now);
             ticket.next_check_in = now + interval;

@@ -78,8 +78,8 @@ impl RoomRules {
     pub const MAX_USERS: u32 = 10_000_000;
     /// The shortest interval between check-ins, for visitors at the front of the line.
     pub const SHORTEST_INTERVAL: Duration = Duration::from_secs(2);
-    /// The number of visitors in a prequeue, for each second over which their check-ins after the
-    /// start of the event are spread.
+    /// The number of prequeue visitors for each second over which their check-ins after the start
+    /// of the event are spread.
     pub const STARTERS_PER_SECOND: u32 = 5_000;
     /// The highest permitted capacity of the line.
     pub const MAX_LINE_CAPACITY: u32 = 10_000_000;

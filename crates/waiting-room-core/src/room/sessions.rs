@@ -221,7 +221,7 @@ impl Sessions {
     }
 }
 
-/// Returns whether any rank in an order of times is due at `now`.
+/// Returns whether any rank in an order by time is due at `now`.
 fn is_any_due(order: &Ranks<()>, now: Timestamp) -> bool {
     order.first().is_some_and(|first| first.is_due(now))
 }

@@ -15,7 +15,7 @@ use crate::{
     room::{CookieTest, PlacesPerNetwork, QueueingMethod, Recovery, RoomMode, SessionRenewal},
 };
 
-/// One rule of a room, apart from the name: what it is called, and which values it can have.
+/// One rule of a room (but not the room's name): what it is called, and which values it can have.
 ///
 /// ```
 /// use waiting_room_core::{RoomRules, room::SettingValue};
@@ -36,7 +36,7 @@ pub struct Setting {
     values: AllowedValues,
     is_for_events: bool,
     get: fn(&RoomRules) -> SettingValue,
-    /// Sets the rule, or returns `None` for a value of another form.
+    /// Sets the rule, or returns `None` for a value of the wrong form.
     set: fn(&mut RoomRules, &SettingValue) -> Option<()>,
 }
 
@@ -268,7 +268,7 @@ impl Setting {
         self.values.has_shadow
     }
 
-    /// Returns the words that the setting can be.
+    /// Returns the words that are values of the setting.
     #[must_use]
     pub const fn words(&self) -> &'static [&'static str] {
         self.values.words
@@ -301,7 +301,8 @@ impl Setting {
     ///
     /// # Errors
     ///
-    /// Returns an error for a value of another form, and for a number or a duration out of bounds.
+    /// Returns an error for a value of the wrong form, and for a number or a duration out of
+    /// bounds.
     pub fn check(&self, value: &SettingValue) -> Result<(), ConfigError> {
         let values = &self.values;
         match value {

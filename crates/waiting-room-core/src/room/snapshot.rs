@@ -48,8 +48,8 @@ pub struct RoomSnapshot {
     /// The maximum number of places in the line.
     pub line_capacity: u32,
     /// The time since the first touch of the visitor at the front of the line, plus its head start;
-    /// zero if the line is empty. While entrants of a draw have not checked in since, a store may not
-    /// know which of the visitors is at the front.
+    /// zero if the line is empty. After a draw, a store may not know who is at the front until all
+    /// entrants have checked in.
     #[cfg_attr(
         feature = "serde",
         serde(rename = "oldest_wait_seconds", serialize_with = "as_seconds::of_duration")
@@ -64,12 +64,12 @@ pub struct RoomSnapshot {
     pub admissions_per_minute: f64,
     /// The mode that the operator has set. During a prequeue, it is [`RoomMode::QueueAll`].
     pub mode: RoomMode,
-    /// The event that takes place or comes next; `None` if no event is scheduled.
+    /// The current or next event; `None` if no event is scheduled.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub event: Option<EventFigures>,
 }
 
-/// The figures of the event that takes place or comes next.
+/// The figures of the current or next event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -78,7 +78,7 @@ pub struct EventFigures {
     pub name: String,
     /// Whether visitors wait for the start.
     pub is_prequeue: bool,
-    /// The time until the start; zero from the start on.
+    /// The time until the start; zero once the event has started.
     #[cfg_attr(
         feature = "serde",
         serde(rename = "starts_in_seconds", serialize_with = "as_seconds::of_duration")
@@ -99,7 +99,7 @@ pub struct EventFigures {
 impl EventFigures {
     /// Returns the figures of the event of a phase at `now`, or `None` if no event is to come.
     ///
-    /// `entrants` returns the number of entrants of the draw with a given commitment so far.
+    /// `entrants` returns the number of entrants so far in the draw with a given commitment.
     #[must_use]
     pub fn of(
         phase: Phase<'_>,
@@ -136,12 +136,12 @@ pub struct RoomNode {
 }
 
 impl RoomNode {
-    /// The time within which a node that is running has been heard: three reports of
-    /// `waiting-room-redis`. A node that was last heard earlier has stopped, or does not reach the
-    /// store.
+    /// The time within which the store hears from a running node: three reports of
+    /// `waiting-room-redis`. A node that was last heard from earlier has stopped, or cannot reach
+    /// the store.
     pub const HEARD_WITHIN: Duration = Duration::from_secs(15);
 
-    /// Creates a node with this name, which was last heard at this time.
+    /// Creates a node with this name, which was last heard from at this time.
     #[must_use]
     pub const fn new(name: String, last_heard: Timestamp) -> Self {
         Self { name, last_heard, is_this_node: false }

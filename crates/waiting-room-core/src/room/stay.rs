@@ -13,12 +13,12 @@
 //! Until then, no slot is taken, but the slot is reserved: the visitor is present, so it counts for
 //! all visitors behind it. At the front of the line, a stay lasts for the shortest interval only. A
 //! visitor who no longer stays, because its stream has ended, therefore holds a slot for no longer
-//! than one and a half of these intervals, which is 3 s. It is away from then on, and the slot is free
-//! for the next visitor. It keeps its place.
+//! than one and a half of these intervals, which is 3 s. From then on, it is away: it keeps its
+//! place, but the slot is free for the next visitor.
 //!
-//! How long a visitor stays who does not come although it is its turn is up to the caller. The streams
-//! of `tower-waiting-room` stay for 10 s after they have told the turn, so such a visitor holds a slot
-//! for up to 13 s.
+//! If a visitor does not come although its turn has come, the caller decides how long it stays. The
+//! streams of `tower-waiting-room` stay for 10 s after they have announced the turn, so such a
+//! visitor holds a slot for up to 13 s.
 
 use crate::{Reason, Room, Ticket, Timestamp, Verdict, room::timing::Purpose};
 
@@ -26,8 +26,8 @@ impl Room {
     /// Confirms that a waiting visitor is still waiting, without admitting it.
     ///
     /// The verdict is that of [`check_in`](Self::check_in), except that a visitor who would be
-    /// admitted waits with the reason [`QueuedTurn`](Reason::QueuedTurn). A visitor who is active
-    /// already keeps its session.
+    /// admitted waits with the reason [`QueuedTurn`](Reason::QueuedTurn). A visitor who is already
+    /// active keeps its session.
     ///
     /// The same holds for a visitor whose ticket has been used up: only a check-in decides whether
     /// it enters as a newcomer.
@@ -35,8 +35,9 @@ impl Room {
         self.check_in_for(Purpose::Stay, ticket, now)
     }
 
-    /// Lets a visitor wait who would be admitted if it checked in. A visitor without a place gets
-    /// none, because its check-in does not need one: it keeps the ticket that it has `shown`.
+    /// Lets the visitor wait, although it would be admitted if it checked in. A visitor without a
+    /// place does not get one, because its check-in does not need one: it keeps the ticket that it
+    /// has `shown`.
     pub(super) fn turn(
         &mut self,
         shown: &Ticket,
@@ -48,7 +49,7 @@ impl Room {
         if needs_place {
             Verdict::Wait { ticket: *shown, reason }
         } else {
-            // A slot is free for this visitor, so it is at the front, whatever is ahead of it.
+            // A slot is free for this visitor, so it counts as being at the front of the line.
             self.stand(Purpose::Stay, ticket, needs_place, 0, reason, now)
         }
     }

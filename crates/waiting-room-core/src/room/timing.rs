@@ -16,7 +16,7 @@ use crate::{
 
 /// The durations that follow from the rules of a room, see [`RoomRules::timing`].
 ///
-/// They are for stores and nodes. An operator sets the rules, and has no need of them.
+/// Stores and nodes use these durations. An operator only sets the rules.
 #[derive(Clone, Copy, Debug)]
 pub struct Timing<'a> {
     rules: &'a RoomRules,
@@ -111,9 +111,9 @@ impl Timing<'_> {
     /// half refresh intervals, and at least a refresh interval and two seconds.
     ///
     /// A client is asked to come back after at most 1.3 refresh intervals, so a client that is on
-    /// time keeps its order. So does one that is a little early by the clock of the store, which may
-    /// have been set back, and is asked to wait for another second. A longer lifetime would let
-    /// clients collect tickets and use them later.
+    /// time keeps its order. A client also keeps its order if it is a little early by the store's
+    /// clock, which may have been set back, and is asked to wait for another second. A longer
+    /// lifetime would let clients collect tickets and use them later.
     #[must_use]
     pub fn first_ticket_lifetime(self) -> Duration {
         (self.rules.refresh_interval * 3 / 2)
@@ -168,9 +168,9 @@ impl Timing<'_> {
     /// starts after `until_start`.
     ///
     /// A visitor checks in at the longest interval. Its last check-in before the start is postponed
-    /// to just after the start, where the check-ins of a `crowd` are spread over 2 s, or over 1 s for
-    /// each [`STARTERS_PER_SECOND`](RoomRules::STARTERS_PER_SECOND) visitors if that is longer. All
-    /// visitors thus learn the result of the start within a few seconds, and do not all come at
+    /// until just after the start. The check-ins of a `crowd` are then spread over 2 s, or over 1 s
+    /// for each [`STARTERS_PER_SECOND`](RoomRules::STARTERS_PER_SECOND) visitors if that is longer.
+    /// All visitors thus learn the result of the start within a few seconds, and do not all come at
     /// once. The spread is at most the refresh interval.
     ///
     /// The interval is at most 1.4 refresh intervals, or the longest interval if that is longer, so a
@@ -192,7 +192,7 @@ impl Timing<'_> {
         let spread = Duration::from_secs((crowd / RoomRules::STARTERS_PER_SECOND).into());
         let spread =
             spread.min(self.rules.refresh_interval).min(most).max(RoomRules::SHORTEST_INTERVAL);
-        // The part of a second until the start is different for each visitor, so rounding up
+        // The fraction of a second until the start is different for each visitor, so rounding up
         // spreads the visitors over the first second.
         let whole = until_start.as_secs() + u64::from(until_start.subsec_nanos() > 0);
         Duration::from_secs((whole + jitter % spread.as_secs()).min(longest.as_secs()).max(1))
@@ -259,10 +259,11 @@ impl Timing<'_> {
     /// Returns whether a sliding session may lapse before a renewal that is sent at `now` reaches
     /// the store, which takes up to `under_way`.
     ///
-    /// Unless the store was away, the visitor of such a pass has sent no request for a whole session:
-    /// a pass outlasts the session by a ninth of its lifetime, and any request in that time would
-    /// have renewed it. A request with such a pass should wait for the store. If it were forwarded at
-    /// once, the store might find the session lapsed after the visitor had already been served.
+    /// Unless the store was unavailable, the visitor of such a pass has sent no request for a whole
+    /// session: a pass outlasts the session by a ninth of its lifetime, and any request in that
+    /// time would have renewed it. A request with such a pass should wait for the store. If it were
+    /// forwarded at once, the store might find the session lapsed after the visitor had already
+    /// been served.
     #[must_use]
     pub fn may_lapse_first(self, pass: &Pass, now: Timestamp, under_way: Duration) -> bool {
         let margin = pass.expires_at.since(pass.last_check_in) / 9;
@@ -285,8 +286,8 @@ impl Purpose {
     /// interval while they stay.
     const FRONT: u32 = 8;
 
-    /// Returns the time until the next check-in of a visitor with `ahead` visitors ahead of it, who
-    /// would be asked back after `interval` if it sent requests.
+    /// Returns the time until the next check-in of a visitor with `ahead` visitors ahead of it,
+    /// given the `interval` after which it would be asked back if it sent requests.
     pub(super) fn interval(self, interval: Duration, ahead: u32) -> Duration {
         match self {
             Self::Stay if ahead < Self::FRONT => interval.min(RoomRules::SHORTEST_INTERVAL),

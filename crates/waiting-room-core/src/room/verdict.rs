@@ -51,7 +51,7 @@ pub struct Ticket {
     /// estimates are. It has no effect on the order of the line. A store keeps the value for as
     /// long as the visitor keeps its order of arrival.
     pub promised_wait: Option<Duration>,
-    /// The visitor's number in the draw of an event, or `None` if it takes part in no draw.
+    /// The visitor's number in the draw of an event, or `None` if it does not take part in a draw.
     pub entrant: Option<Entrant>,
 }
 
@@ -118,7 +118,7 @@ impl Ticket {
         self.next_check_in.since(now)
     }
 
-    /// Returns the ticket as a node reissues it that cannot reach its store. Only `last_check_in`
+    /// Returns the ticket as reissued by a node that cannot reach its store. Only `last_check_in`
     /// changes: to `now`, or to `next_check_in` if the client is a little [early](Self::is_early).
     #[must_use]
     pub fn reissued(&self, now: Timestamp) -> Self {
@@ -219,7 +219,8 @@ pub enum Reason {
     /// `admitted:local_share`: during an outage of a store, the request was within this node's
     /// share of the limits.
     AdmittedLocalShare,
-    /// `admitted:moved`: the visitor has a valid pass of another site, and has got a slot of this one.
+    /// `admitted:moved`: the visitor has a valid pass from another site, and got a slot at this
+    /// site.
     AdmittedMoved,
     /// `admitted:pass`: the client has a valid pass.
     AdmittedPass,
@@ -258,7 +259,7 @@ pub enum Reason {
     QueuedRecovery,
     /// `queued:store_busy`: the store answers, but more slowly than this node receives requests.
     QueuedStoreBusy,
-    /// `queued:turn`: it is the turn of the visitor, which takes a slot with its next check-in. Only
+    /// `queued:turn`: it is the visitor's turn, and its next check-in takes a slot. Only
     /// [`Room::stay`](crate::Room::stay) has this reason.
     QueuedTurn,
     /// `refused:address_unknown`: a limit or a gate needs the address of the client, which the
@@ -305,8 +306,8 @@ pub enum Reason {
     RefusedPushEnded,
     /// `refused:push_full`: as many push streams are open as the node, or the visitor, may hold.
     RefusedPushFull,
-    /// `refused:push_invalid`: a request to the path of push has no valid ticket, or does not ask
-    /// for an event stream.
+    /// `refused:push_invalid`: a request to the push path has no valid ticket, or does not ask for
+    /// an event stream.
     RefusedPushInvalid,
     /// `refused:push_network_full`: the client's network holds as many push streams as it may.
     RefusedPushNetworkFull,
@@ -318,8 +319,8 @@ pub enum Reason {
     /// `refused:too_often`: a ticket was presented more often than a client that follows its
     /// check-in intervals would present it.
     RefusedTooOften,
-    /// `refused:transfer_invalid`: a request to the path of transfers has no valid link, or its
-    /// visitor has no place that a link could hold.
+    /// `refused:transfer_invalid`: a request to the transfer path has no valid link, or its visitor
+    /// has no place that a link could hold.
     RefusedTransferInvalid,
     /// `store_unavailable`: the store could not decide.
     StoreUnavailable,

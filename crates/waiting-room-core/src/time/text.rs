@@ -102,11 +102,11 @@ impl Timestamp {
     pub const ISO_LEN: usize = "2026-11-21T08:00:00.000Z".len();
 
     /// Writes the time in UTC with milliseconds, for the answers of the layer. The year has four
-    /// digits, because that of [`MAX`](Self::MAX) is 2554.
+    /// digits, because the year of [`MAX`](Self::MAX) is 2554.
     #[doc(hidden)]
     #[must_use]
     pub fn to_iso(self) -> [u8; Self::ISO_LEN] {
-        // The days and the milliseconds of a day fit in 32 bits, in which divisions cost less.
+        // The days and the milliseconds of a day fit in 32 bits, and 32-bit divisions cost less.
         let days = low_bits(self.as_millis() / 86_400_000);
         let millis = low_bits(self.as_millis() % 86_400_000);
         let [year, month, day] = date(days);
@@ -195,8 +195,8 @@ const fn days_in(year: i64, month: i64) -> i64 {
 const fn days(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let month = (month + 9) % 12;
-    // Of five months from March on, three have 31 days, which are 153 days in all. 719 468 days lie
-    // between 0000-03-01 and 1970-01-01.
+    // Counted from March, each group of five months has 153 days, because three of them have 31
+    // days. 719 468 days lie between 0000-03-01 and 1970-01-01.
     let day = (153 * month + 2) / 5 + day - 1;
     365 * year + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + day - 719_468
 }

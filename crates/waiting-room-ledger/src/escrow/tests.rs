@@ -1,5 +1,5 @@
-//! Tests of one rule each, on a network without delays. The integration tests use an unreliable
-//! network.
+//! Tests of one rule each, on a network without delays. The worlds in `lab/studies/tests/escrow` have an
+//! unreliable network.
 
 use std::{
     collections::{BTreeSet, VecDeque},
@@ -24,7 +24,6 @@ mod line;
 mod list;
 mod loss;
 mod order;
-mod sessions;
 mod split;
 mod wire;
 

@@ -6,4 +6,5 @@ mod front;
 mod losses;
 mod minute;
 mod order;
+mod site;
 mod support;

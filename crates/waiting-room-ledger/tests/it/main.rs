@@ -5,7 +5,6 @@
     reason = "an answer that a test does not expect fails the test"
 )]
 
-mod counters;
 #[path = "../../src/logged.rs"]
 mod logged;
 mod minute;
@@ -13,7 +12,6 @@ mod net;
 mod pages;
 mod postgres;
 mod program;
-mod roaming;
 mod rollback;
 mod sites;
 mod standby;

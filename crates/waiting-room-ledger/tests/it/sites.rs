@@ -31,7 +31,7 @@ const PASS: Duration = Duration::from_millis(2250);
 const LEASE: Duration = Duration::from_secs(3);
 const RULES: EscrowRules = LASTING.session(PASS).lease(LEASE);
 /// Rules under which no pass lapses in a test.
-pub(crate) const LASTING: EscrowRules = EscrowRules::new()
+const LASTING: EscrowRules = EscrowRules::new()
     .session(Duration::from_secs(600))
     .heartbeat(Duration::from_millis(200))
     .borrow_wait(Duration::from_millis(500));
@@ -177,7 +177,7 @@ async fn crowd(sites: [SiteStore; 2], oracle: Oracle) {
 }
 
 /// Waits until something holds, for 20 s at most.
-pub(crate) async fn until(what: &str, holds: impl Fn() -> bool) -> Duration {
+async fn until(what: &str, holds: impl Fn() -> bool) -> Duration {
     let begin = Instant::now();
     let mut each = interval(Duration::from_millis(20));
     while !holds() {
@@ -293,7 +293,7 @@ async fn application(server: &EngineServer, site: u16, ledger: &str) -> Router {
 }
 
 /// Sends a request with a cookie or none. Returns whether it was let in, and its cookie.
-pub(crate) async fn visit(site: &Router, cookie: Option<&str>) -> (bool, Option<String>) {
+async fn visit(site: &Router, cookie: Option<&str>) -> (bool, Option<String>) {
     let mut request = Request::get("/").header("accept", "text/html");
     if let Some(cookie) = cookie {
         request = request.header("cookie", cookie);

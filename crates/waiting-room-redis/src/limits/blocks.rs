@@ -33,8 +33,8 @@ use waiting_room_core::{ConfigError, error::ConfigErrorKind};
 ///
 /// Blocks are not leased for a leaky queue, because each of its requests has a different delay, or
 /// for a sliding log that counts refusals, because an early refusal would count against the client.
-/// If one limit of a request is a leaky queue or such a log, the request is always decided by the
-/// store, and leases no blocks of its other limits either.
+/// If one limit of a request is a leaky queue or such a log, the store always decides on the
+/// request, and no blocks of its other limits are leased either.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct Blocks {

@@ -41,7 +41,7 @@ pub(super) struct Leases {
     places: Box<[Mutex<LeaseSlot>]>,
 }
 
-/// The blocks that a charge by the store requests and gives back.
+/// The blocks to request and to give back together with a charge by the store.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     /// The size of the block to request for each limit, or 0 for no block. The list is empty if no

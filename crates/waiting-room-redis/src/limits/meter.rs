@@ -10,9 +10,9 @@
 //! | token bucket, GCRA, leaky queue | the interval of one event | 1 000, or 1 from 26 days on |
 //! | windows, counter, logs | the window in microseconds | 1 |
 //!
-//! The threshold of 26 days applies to the time that the limit's largest bucket takes to fill. They
-//! correspond to 2^51 ns, a quarter of the range, so that a level and any amount added to it stay
-//! exact.
+//! The threshold of 26 days applies to the time that the limit's largest bucket takes to fill.
+//! These 26 days correspond to 2^51 ns, a quarter of the range, so that a level and any amount
+//! added to it stay exact.
 
 use std::time::Duration;
 

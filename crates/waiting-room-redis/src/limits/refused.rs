@@ -138,8 +138,8 @@ impl Refused {
 
 /// Returns whether a refusal by this limit remains valid until its `retry_after`.
 ///
-/// A soft limit refuses no requests, and a log that counts refusals has to record each refusal. A
-/// limit whose charges may be refunded can allow a request earlier than it has stated.
+/// A soft limit does not refuse requests, and a log that counts refusals has to record each
+/// refusal. A limit whose charges may be refunded can allow a request earlier than it has stated.
 fn can_be_remembered(ask: &ChargeRequest) -> bool {
     !ask.is_soft && !counts_refusals(ask) && !ask.policy.is_adjustable()
 }

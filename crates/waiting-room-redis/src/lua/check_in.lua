@@ -81,7 +81,7 @@ local function stand_up(id, ticket, order_us, stood_us)
     return ahead
 end
 
--- Lets a visitor wait who would be admitted if it checked in.
+-- Lets a visitor wait, although it would be admitted if it checked in.
 local function turn(id, ticket, kind)
     if not ticket.needs_place then
         return stand(id, ticket, 0, 'turn')

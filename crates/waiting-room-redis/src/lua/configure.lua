@@ -6,9 +6,9 @@
 -- only to the version of the rules for which it was made. The schedule belongs to the rules.
 --
 -- KEYS  the keys of the room, see head.lua
--- ARGV  [2] the version that is changed, 'start' and the version that it knows, or 0, for a node that
---           starts and keeps the events of the room, or the one that takes place, or 'again' for a
---           node that has found that the room is gone
+-- ARGV  [2] the version that is changed; or 'start' and the version that the node knows, or 0, for a
+--           starting node, which keeps the events of the room, or the event in progress; or 'again'
+--           for a node that has found that the room is gone
 --       [3] the node's estimate of the current time, in microseconds; a new room must not start
 --           before this time
 --       [4] the rules and the schedule that the node was configured with
@@ -17,10 +17,9 @@
 --       entrants of the latest draw, or '' if the node does not know them
 --       [9...] the rules in the format for scripts
 -- reply for the one call: 1 if the given rules are now in effect, 2 if the node has to start again
---       with the events that follow; the current rules; the longest
---       lifetime of a pass under any rules so far, in microseconds; the schedule or ''; the latest
---       draw, see `read_plan` in course.lua; and, for a node that is starting, the server's
---       maxmemory and maxmemory-policy
+--       with the events that follow; the current rules; the longest lifetime of a pass under any
+--       rules so far, in microseconds; the schedule or ''; the latest draw, see `read_plan` in
+--       course.lua; and, for a node that is starting, the server's maxmemory and maxmemory-policy
 -- time  the clock of the room
 
 -- Replaces the current rules and the schedule with those in ARGV, under a new version.
@@ -39,8 +38,8 @@ local function set_rules()
     apply_rules({unpack(ARGV, 9)})
 end
 
--- Continues a draw that has taken place before the room was lost, with the number of entrants that
--- the node knows.
+-- Continues a draw that took place before the room was lost, with the number of entrants that the
+-- node knows.
 local function continue_draw()
     local draw = current_draw()
     local tag, count = string.match(ARGV[8], '(%d+) (%d+)')
@@ -64,7 +63,7 @@ local function create()
     room.hold_until_us = room.now_us + room.hold_us
 end
 
--- Whether a node starts, and the version that it has seen.
+-- Whether a node is starting, and the version that it has seen.
 local starts, seen = string.match(ARGV[2], '^(start) (%d+)$')
 -- Whether the node has to learn the events of the room first, because what has begun is kept.
 local is_behind = false

@@ -1,5 +1,5 @@
--- Applies messages of the global ledger to the accounts of a site. Messages carry totals, of which the
--- greatest wins, so they may be lost, repeated or late.
+-- Applies messages from the global ledger to the accounts of a site. Messages carry totals, and the
+-- greatest total wins, so messages may be lost, repeated or late.
 --
 -- KEYS  the keys of the room, see head.lua
 -- ARGV for each message, numbers and words with spaces between them: the account, `slots` or
@@ -20,7 +20,8 @@ local function number(words)
     return tonumber(words())
 end
 
--- Returns 1, 0 or -1 if an epoch is newer than that of the account, the same, or older.
+-- Compares an epoch with that of the account: returns 1 if it is newer, 0 if it is the same, and -1
+-- if it is older.
 local function compare(account, term, count)
     if term ~= account.epoch_term then
         return term > account.epoch_term and 1 or -1
@@ -28,10 +29,10 @@ local function compare(account, term, count)
     return count == account.epoch_count and 0 or count > account.epoch_count and 1 or -1
 end
 
--- The handlers of messages by kind. They return whether the site has to report.
+-- The message handlers, by kind. Each returns whether the site has to report.
 local handlers = {}
 
--- More slots, a longer lease, or both.
+-- Applies a grant: more slots, a longer lease, or both.
 function handlers.grant(words, account, times)
     local is_current = compare(account, number(words), number(words)) == 0
     local heard_us, lease_us, granted = number(words), number(words), number(words)
@@ -41,8 +42,8 @@ function handlers.grant(words, account, times)
     end
     account.granted = math.max(account.granted, granted)
     account.lease_end_us = math.max(account.lease_end_us, heard_us + lease_us)
-    -- The visitors who wait here take what is free at this moment, also if others wait elsewhere. Slots
-    -- whose promise is over are not promised again, because their visitors did not come.
+    -- The visitors who wait here take what is free at this moment, even if others wait elsewhere. Slots
+    -- whose promise has expired are not promised again, because their visitors did not show up.
     local free = math.max(unused_slots(account) - account.promised, 0)
     local taken = math.min(free, account.wanted)
     if account.promised_until_us <= room.now_us then
@@ -60,7 +61,8 @@ function handlers.grant(words, account, times)
     return false
 end
 
--- A new account. The inherited slots may be in use by visitors that only the last life knew.
+-- Opens a new account. The inherited slots may be in use by visitors that only the previous life of
+-- the site knew.
 function handlers.welcome(words, account, times)
     local term, count, incarnation = number(words), number(words), words()
     local heard_us, lease_us, inherited = number(words), number(words), number(words)
@@ -80,7 +82,7 @@ function handlers.welcome(words, account, times)
     return true
 end
 
--- The account is over, or never belonged to this ledger.
+-- Ends an account that is over, or that never belonged to this ledger.
 function handlers.stale(words, account)
     if compare(account, number(words), number(words)) ~= 0 and account.has_account then
         return false
@@ -94,7 +96,8 @@ function handlers.stale(words, account)
     return true
 end
 
--- The site gets no account, or has lost the one that it had. A fenced life is over.
+-- Applies a refusal: the site does not get an account, or has lost the one that it had. If this
+-- life of the site was fenced, a new life begins.
 function handlers.refused(words, account)
     local incarnation = words()
     local is_other = compare(account, number(words), number(words)) ~= 0
@@ -109,8 +112,9 @@ function handlers.refused(words, account)
     return false
 end
 
--- The slots of a site that counts, in this minute and the next. Those of the current minute change only
--- if they were not computed from a recent snapshot. A site with a lease goes on to hold slots.
+-- Takes over the slots of a site that counts, for this minute and the next. The slots of the current
+-- minute change only if they were not computed from a recent snapshot. A site with a lease continues to
+-- hold slots.
 function handlers.plan(words, account)
     local site = room.site
     if has_lease(account) then
@@ -133,7 +137,8 @@ function handlers.plan(words, account)
     return false
 end
 
--- Slots of Anywhere's. Once none is left, the site says so, and asks for no more in this minute.
+-- Takes over tickets from Anywhere's counter. Once none is left, the site reports this, and asks
+-- for no more in this minute.
 function handlers.tickets(words, account)
     local counters, incarnation, minute = room.site.counters, words(), number(words)
     local total, is_dry = number(words), number(words) == 1
@@ -145,7 +150,7 @@ function handlers.tickets(words, account)
     return is_dry
 end
 
--- The global ledger has begun a new term.
+-- Requests a report, because the global ledger has begun a new term.
 function handlers.report()
     return true
 end
@@ -156,8 +161,9 @@ local function hear(argument)
     local times = {session_us = number(words), margin_us = number(words), heartbeat_us = number(words)}
     local term, kind = number(words), words()
     advance_accounts()
-    -- Slots of an earlier ledger may have been granted to others by a later one. The minute has no
-    -- account before a report, and none if its limit is one of the site.
+    -- Slots from an earlier ledger may have been granted to other sites by a later ledger. There is
+    -- no account of the minute before the first report, or if the limit on new visitors is the
+    -- site's own.
     if not account or term < account.term then
         return {0, free_for_visitors()}
     end

@@ -1,25 +1,27 @@
 -- Gives back slots that the site does not need, and returns what the site reports to the global
 -- ledger afterwards. The order matters: the global ledger never counts fewer slots for the site than
--- it holds.
+-- the site holds.
 --
 -- KEYS  the keys of the room, see head.lua
 -- ARGV for each report, numbers and words with spaces between them: the name of the node, the
 --       incarnation that begins if the site has none (16 hexadecimal digits), the new visitors at
 --       the node since its last report, the visitors that wait at its door, how long that number
---       holds in microseconds, the time that has passed on the room's clock at least as the node
---       knows it in microseconds, how long the node speaks for the site in microseconds, how long a
---       place in the minute is held in microseconds, or 0 if the limit on new visitors is the site's
+--       holds in microseconds, a lower bound on the time of the room's clock, as far as the node
+--       knows, in microseconds, how long the node speaks for the site in microseconds, how long a
+--       place in the minute is held in microseconds, or 0 if the limit on new visitors is the
+--       site's own
 -- reply for each report: {1 if the node speaks for the site, the number of visitors who may enter,
 --       the account of slots, that of the minute, or {}, and what a site that counts has counted, or {}}
 --       account: {incarnation, term, term of the epoch, count of the epoch, 1 if there is an account,
 --       granted, returned, used, wanted, demand, lease_end_us, 1 if unused slots are recalled, the oldest
 --       visitors who want slots, see front.lua}
---       counted: {active, minute, admitted in the minute before, its tickets of Anywhere's, those that
---       it wants in all, Anywhere's slots, 1 if they come from a recent snapshot, 1 if none is left}
+--       counted: {active, minute, admitted in the previous minute, its tickets from Anywhere's
+--       counter, all tickets that it wants, Anywhere's slots, 1 if they come from a recent snapshot,
+--       1 if none is left}
 -- time  the clock of the room
 
--- Ends a lease if, by the clock of a node, it is over. The server's clock may have been set back, or
--- have stood still.
+-- Ends a lease that is over by the clock of a node. The server's clock may have been set back, or
+-- may have stood still.
 local function judge(account, judged_us)
     if account.lease_end_us > room.now_us and account.lease_end_us <= judged_us then
         account.lease_end_us = room.now_us
@@ -27,7 +29,7 @@ local function judge(account, judged_us)
     end
 end
 
--- Returns whether this node speaks for the site. Two nodes that do so for a moment do no harm.
+-- Returns whether this node speaks for the site. It does no harm if two nodes do so for a moment.
 local function is_agent(node, until_us)
     local site = room.site
     if site.agent == node or site.agent_until_us <= room.now_us then
@@ -36,8 +38,9 @@ local function is_agent(node, until_us)
     return site.agent == node
 end
 
--- Begins or ends the account of the minute, as the node has it that speaks for the site. So nodes with
--- other options, while they are replaced, do not change it back and forth.
+-- Begins or ends the account of the minute, as the options of the node that speaks for the site
+-- require. While nodes with other options are being replaced, the account therefore does not change
+-- back and forth.
 local function share_minute(held_us)
     local site = room.site
     if held_us == 0 then
@@ -50,14 +53,15 @@ local function share_minute(held_us)
     use_allowances()
 end
 
--- Returns the slots in use, those that are wanted, and the front of the line. Slots are wanted for those who
--- are in it, and for the visitors at the doors; the first visitors in line take those that the site has.
+-- Returns the number of slots in use, the number of wanted slots, and the front of the line. Slots are
+-- wanted for the visitors in the front and at the doors. The first visitors in line take the slots that the
+-- site already has.
 local function count(account, visitors, at_doors)
     give_back_surplus(account, visitors)
     local held, taken = account.granted - account.returned, used_slots(account)
     local used = math.min(taken + account.ghosts, math.max(held, taken)) + account.promised
-    -- Visitors who are known and have survived a loss are among the ghosts as well. No slots are
-    -- asked for until it is known who is left.
+    -- Known visitors from before a loss are among the ghosts, too. No slots are requested until it
+    -- is known which visitors are left.
     if account.ghosts > 0 and taken + account.ghosts > held then
         account.wanted = 0
         return used, 0, {}
@@ -86,8 +90,8 @@ local function report_on(account, visitors, at_doors)
     }
 end
 
--- Returns what a site that counts has counted, or nothing at a site that holds slots. Tickets are
--- wanted for the visitors who are about to enter and find no slot.
+-- Returns what a site that counts has counted, or nothing if the site holds slots. Tickets are
+-- wanted for the visitors who are about to enter and for whom no slot is free.
 local function counted(waiting)
     local counters = room.site.counters
     if not counters then

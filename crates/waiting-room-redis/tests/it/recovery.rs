@@ -249,7 +249,13 @@ async fn an_unheard_renewal_outlives_the_session_that_the_replica_knows() {
 async fn follow(replica: &EngineServer, server: Option<&EngineServer>) {
     let mut replicaof = redis::cmd("REPLICAOF");
     match server {
-        Some(server) => replicaof.arg("127.0.0.1").arg(server.port()),
+        Some(server) => {
+            // A server waits five seconds for other replicas by default.
+            let mut set = redis::cmd("CONFIG");
+            set.arg("SET").arg("repl-diskless-sync-delay").arg(0);
+            let () = set.query_async(&mut manager(server).await).await.unwrap();
+            replicaof.arg("127.0.0.1").arg(server.port())
+        }
         None => replicaof.arg("NO").arg("ONE"),
     };
     let () = replicaof.query_async(&mut manager(replica).await).await.unwrap();

@@ -85,7 +85,8 @@ fn all_pages() -> Vec<PathBuf> {
 
 /// Returns the relative targets of the links in a text.
 fn links(text: &str) -> impl Iterator<Item = &str> {
-    links_in_place(text).chain(definitions(text).map(|(_, target)| target))
+    let defined = definitions(text).map(|(_, target)| target);
+    links_in_place(text).chain(defined.filter(|target| !target.contains("://")))
 }
 
 fn links_in_place(text: &str) -> impl Iterator<Item = &str> {

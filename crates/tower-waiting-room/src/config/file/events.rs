@@ -9,8 +9,8 @@ use waiting_room_core::{
 use super::WithSettings;
 use crate::config::WaitingRoomConfigBuilder;
 
-/// An event of the room, besides the settings that it overrides. Settings that are not given are
-/// those of the room.
+/// An event of the room, without the settings that it overrides. Settings that the event does not
+/// give are those of the room.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct EventFile {
@@ -42,7 +42,7 @@ impl WithSettings<EventFile> {
         if let Some(commitment) = fields.shuffle_at_start {
             event = event.shuffle_at_start(commitment.parse::<Commitment>()?);
         }
-        // Both limits are overridden together.
+        // The two limits are always overridden together.
         let given = |name: &str| settings.iter().any(|(setting, _)| setting.name() == name);
         if given("total_active_users") && !given("new_users_per_minute") {
             event = event.limits(RoomRules::MAX_USERS, None);
@@ -58,7 +58,7 @@ impl WithSettings<EventFile> {
     }
 }
 
-/// Reads a time, and names the field in an error.
+/// Parses a time. An error names the field.
 fn time(field: &'static str, text: &str) -> Result<Timestamp, ConfigError> {
     text.parse().map_err(|error: ConfigError| {
         ConfigError::new(error.kind(), field, error.given(), error.expected())

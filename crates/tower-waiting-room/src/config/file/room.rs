@@ -1,5 +1,5 @@
-//! The options of a room in a configuration file that are tables: its keys, the streams, and the
-//! statuses of answers.
+//! The room options that are tables in a configuration file: keys, push streams, and the statuses
+//! of answers.
 
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
-//! The settings of the room in a table of a file, by the declarations of [`RoomRules::SETTINGS`].
+//! Reads the room settings in a table of a file, as [`RoomRules::SETTINGS`] declares them.
 //!
 //! A table has fields of its own, such as `keys`, and settings of the room, such as
-//! `line_capacity`. Each setting is read where it stands in the file, so that an error about it
-//! has the position of its value.
+//! `line_capacity`. Each setting is read at its position in the file, so that an error about it
+//! points to its value.
 
 use std::{fmt, marker::PhantomData};
 
@@ -46,7 +46,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for SettingsTable<T> {
     }
 }
 
-/// The fields of a table that are no settings. Settings are read on the way.
+/// The fields of a table that are not settings. Settings are read along the way.
 struct Others<'a, A> {
     map: A,
     settings: &'a mut Vec<(&'static Setting, SettingValue)>,

@@ -10,17 +10,18 @@ use crate::{
 
 /// The options that concern some visitors only.
 impl WaitingRoomConfigBuilder {
-    /// Gives some visitors a head start in the line, of up to `longest`, which is between 1 s and
-    /// 1 h. The default is none: all visitors are in the order of their arrival.
+    /// Gives some visitors a head start in the line, of up to `longest`, which is between 1 s and 1
+    /// h. By default no visitor has one, and all visitors are in the order of their arrival.
     ///
-    /// The closure returns how much earlier than it came a visitor is ordered. A longer head start
-    /// than `longest` counts as `longest`, and fractions of a second do not count. The bound on
-    /// starvation is exact: no visitor is ever overtaken by one that came more than `longest` later.
+    /// The closure returns the head start of a visitor, who is ordered as if it had come that much
+    /// earlier. A head start longer than `longest` counts as `longest`, and fractions of a second
+    /// do not count. The bound on starvation is exact: no visitor is ever overtaken by one that
+    /// came later by more than `longest`.
     ///
-    /// A head start decides about the order only. A visitor with a head start waits like any other,
-    /// and takes a slot only if one is free. It is decided when the order of arrival begins, that
-    /// is, with the first ticket, or with the next one after that has lapsed, and is sealed into the
-    /// ticket. If the class of a visitor changes in the line, its place does not.
+    /// A head start affects only the order. A visitor with a head start waits like any other, and
+    /// takes a slot only if one is free. The head start is fixed, and sealed into the ticket, when
+    /// the visitor gets its first ticket, or another first ticket after that one has lapsed. If the
+    /// class of a visitor changes while it is in line, its place stays the same.
     ///
     /// With [`QueueingMethod::Random`](crate::room::QueueingMethod::Random) and in the draw of an
     /// event, a head start has no effect. The closure runs on the task of the request, so it must not
@@ -46,24 +47,24 @@ impl WaitingRoomConfigBuilder {
         self
     }
 
-    /// Sets a closure that recognizes the requests of crawlers, such as those of search engines. The
-    /// default is none: crawlers are treated like visitors.
+    /// Sets a closure that recognizes the requests of crawlers, such as those of search engines. By
+    /// default there is no such closure, and crawlers are treated like visitors.
     ///
     /// A crawler takes neither a slot nor a place. While visitors wait or the room is closed, a
     /// crawler gets a 503 with `Retry-After` and a short text, so that a search engine keeps its
     /// entry and comes back. At other times, its requests are passed through without a session, with
     /// the reason `bypass:crawler`. Rate limits and gates apply to them.
     ///
-    /// Whether visitors wait is known without a call to the store: from the number of visitors in
-    /// line, and from this node's answers of the last
-    /// [`refresh_interval`](Self::refresh_interval). While the room is full but no visitor
-    /// waits, a crawler passes.
+    /// The layer knows without a call to the store whether visitors wait: from the number of
+    /// visitors in line, and from this node's answers in the last
+    /// [`refresh_interval`](Self::refresh_interval). While the room is full but no visitor waits, a
+    /// crawler passes.
     ///
-    /// Any client can send the `User-Agent` of a crawler, so the closure must rely on something that the
-    /// client cannot forge: a header that a trusted proxy sets, or an address that was looked up
-    /// before. A client for which the closure returns `true` is never counted, so a forged one
-    /// would skip the room whenever it does not queue. The closure runs on the task of each request
-    /// without a pass, so it must not block.
+    /// Any client can send the `User-Agent` of a crawler, so the closure must rely on something
+    /// that the client cannot forge: a header that a trusted proxy sets, or an address that was
+    /// looked up before. A client for which the closure returns `true` is never counted, so a
+    /// forged crawler would skip the room whenever no visitor waits. The closure runs on the task
+    /// of each request without a pass, so it must not block.
     ///
     /// ```
     /// use tower_waiting_room::WaitingRoomConfig;
@@ -84,22 +85,23 @@ impl WaitingRoomConfigBuilder {
     }
 
     /// Sets the time for which a visitor whose session has lapsed, for example in the middle of a
-    /// form, may return ahead of the line. The default is none: it begins at the back of the line.
+    /// form, may return ahead of the line. By default, such a visitor starts again at the back of
+    /// the line.
     ///
-    /// Within this time, a request with the lapsed pass is ordered by the visitor's first arrival. It
-    /// continues at once if a slot is free. Otherwise the visitor gets a place at the front of the
-    /// line, but no slot: the limits hold. A body cannot be kept, so the page says that it has not
-    /// been sent.
+    /// Within this time, a request with the lapsed pass is ordered by the visitor's first arrival.
+    /// It continues at once if a slot is free. Otherwise the visitor gets a place at the front of
+    /// the line, but no slot, because the limits still hold. The body of a request cannot be kept,
+    /// so the page says that it has not been sent.
     ///
-    /// A lapsed pass is good for one session at a time, whatever the number of its copies. A visitor
-    /// that has left, or whose session the application has ended, does not return, nor does one whose
-    /// pass is older than the memory of the store. The session of a
-    /// [person](Self::identity) continues as that of the person.
+    /// A lapsed pass is good for one session at a time, no matter how many copies there are. A
+    /// visitor cannot return if it has left, if the application has ended its session, or if its
+    /// pass is older than the memory of the store. The session of a [person](Self::identity)
+    /// continues as that person's session.
     ///
-    /// The grace is at least 1 s and at most [`session_duration`](Self::session_duration), and 9/8 of
-    /// the session duration and the grace must not exceed three times
-    /// [`place_retention`](Self::place_retention), because the store remembers for that long who has
-    /// left. It needs sessions that requests prolong.
+    /// The grace is at least 1 s and at most [`session_duration`](Self::session_duration). The sum
+    /// of 9/8 of the session duration and the grace must not exceed three times
+    /// [`place_retention`](Self::place_retention), because that is how long the store remembers
+    /// which visitors have left. A grace requires sessions that requests prolong.
     ///
     /// ```
     /// use std::time::Duration;

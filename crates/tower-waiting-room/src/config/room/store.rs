@@ -1,8 +1,9 @@
-//! The store of a room, which was created with the rules of its room.
+//! The store of a room, which is created with the room's rules.
 //!
-//! The rules are written once. A program gives them to the store, and the configuration takes them from
-//! there; or they are in a configuration file, from which the program creates the store. In the second
-//! case there are two copies, and [`build`](WaitingRoomConfigBuilder::build) checks that they agree.
+//! The rules are written only once. Either a program gives them to the store, and the configuration
+//! takes them from there, or they are in a configuration file, and the program creates the store
+//! from that file. In the second case there are two copies, and
+//! [`build`](WaitingRoomConfigBuilder::build) checks that they agree.
 
 use std::sync::Arc;
 
@@ -22,8 +23,8 @@ impl WaitingRoomConfigBuilder {
     /// which all nodes share. By default, it is in the memory of this process.
     ///
     /// The room has the rules and the events with which the store was created, so the builder needs
-    /// none of them. If it has some, such as those of a configuration file from which the store was
-    /// created, they must be the same.
+    /// none of them. If the builder does have some, for example from the configuration file that
+    /// the store was created from, they must be the same.
     ///
     /// `on_failure` determines how visitors without a valid pass are treated while the store does
     /// not answer. The policy has no default, because admitting every visitor is wrong for scarce

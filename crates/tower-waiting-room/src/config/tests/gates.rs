@@ -178,6 +178,7 @@ fn the_longest_hold_of_a_permit_is_bounded() {
     let gate = || Concurrency::limit(9);
     let day = Duration::from_secs(86_400);
     build(gate().body_stall(day).max_hold(day)).unwrap();
+    build(gate().body_stall(Duration::from_millis(100))).unwrap();
     build(gate().body_stall(None).max_hold(None)).unwrap();
     let longer = day + Duration::from_nanos(1);
     for (gate, message) in [

@@ -67,7 +67,9 @@ fn mistakes(value: &Value) -> Vec<Value> {
     let mut found = match value {
         Value::Object(fields) => fields.keys().flat_map(|key| within(&format!("/{key}"))).collect(),
         Value::Array(items) if !items.is_empty() => within("/0"),
-        _ => Vec::new(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            Vec::new()
+        }
     };
     let mut unknown = value.as_object().cloned().unwrap_or_default();
     unknown.insert("?".to_owned(), json!(0));

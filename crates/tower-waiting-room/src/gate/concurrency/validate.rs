@@ -135,7 +135,7 @@ impl Concurrency {
 /// Returns the settings of these gates that are allowed but probably not intended, each at most
 /// once.
 ///
-/// `NoCommonGate` concerns all gates together. Gates for a key whose values clients can make up
+/// `NoCommonGate` concerns all gates together. Gates for a key whose values clients can invent
 /// protect nothing by themselves, because each new value gets a new gate.
 pub(in crate::gate) fn suspects(gates: &[Concurrency]) -> impl Iterator<Item = Misconfiguration> {
     let is_long = gates.iter().any(has_long_wait);

@@ -30,7 +30,7 @@ struct RateChange {
     is_increase: bool,
 }
 
-/// What was seen of the gate since the last decision.
+/// The state of the gate as sampled since the last decision.
 #[derive(Clone, Copy, Debug)]
 struct Period {
     /// The highest share of the limit that was in use, or infinity for a closed gate.
@@ -44,7 +44,7 @@ struct Period {
     refused: u64,
 }
 
-/// What a decision depends on besides the gate.
+/// The facts that a decision depends on, apart from the gate.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Observation {
     /// The rate in effect.
@@ -80,8 +80,8 @@ pub(super) enum RateStep {
 impl Controller {
     /// The time between two decisions.
     pub(super) const PERIOD: Duration = Duration::from_secs(10);
-    /// The time after an increase during which the rate is kept, and the shortest such time after a
-    /// decrease, which lasts for half a session.
+    /// The time for which the rate is kept after an increase. After a decrease, the rate is kept
+    /// for half a session, but at least for this time.
     const SETTLE: Duration = Duration::from_secs(30);
     /// The share of a gate's limit below which the service has capacity to spare.
     const SPARE_BELOW: f64 = 0.8;
@@ -99,7 +99,7 @@ impl Controller {
         period.always_queued &= queued;
         period.ever_queued |= queued;
         period.samples += 1;
-        // A gate by key without requests has no snapshots, and is idle.
+        // A gate by key has no snapshots if it has no requests, and is then idle.
         period.has_limit |= gates.is_empty() || gates.iter().any(|gate| gate.limit.is_some());
         let share = |gate: &GateSnapshot| match gate.limit {
             Some(0) => f64::INFINITY,
@@ -131,7 +131,7 @@ impl Controller {
         step
     }
 
-    /// Records that the rate has been set to that of the last decision.
+    /// Records that the rate has been set as last decided.
     pub(super) fn is_set(&mut self, rate: u32, now: Timestamp) {
         let is_increase = self.rate.is_some_and(|before| rate > before);
         self.changed = Some(RateChange { at: now, is_increase });
@@ -172,7 +172,7 @@ impl Controller {
         }
     }
 
-    /// Returns the step from one rate to another, as far as the bounds allow it.
+    /// Returns the step from one rate to another, limited to the bounds.
     fn set(&self, from: u32, to: u32, cause: TuningCause) -> RateStep {
         match to.clamp(self.least, self.most) {
             same if same == from => RateStep::Keep(TuningCause::AtBound),

@@ -1,11 +1,11 @@
-//! The decisions of a tuner, as an operator reads them.
+//! The decisions of a tuner, as an operator sees them.
 
 use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
 use waiting_room_core::Timestamp;
 
-/// Returns the last decision of a [`Tuner`](super::Tuner), also while the tuner runs.
+/// Gives access to the last decision of a [`Tuner`](super::Tuner), even while the tuner runs.
 #[derive(Clone, Debug, Default)]
 pub struct LastTuning(pub(super) Arc<ArcSwapOption<Tuning>>);
 

@@ -13,8 +13,8 @@ pub(in crate::respond) enum Variable<'a> {
 }
 
 impl CfWaitingRoom {
-    /// Returns the variable of this name, or `None` if the name is unknown. A variable of
-    /// Cloudflare that this crate has no value for has the value of an unused feature.
+    /// Returns the variable of this name, or `None` if the name is unknown. If this crate has no
+    /// value for a Cloudflare variable, the variable has the value of an unused feature.
     pub(in crate::respond) fn variable(&self, name: &str) -> Option<Variable<'_>> {
         Some(match name {
             "infiniteQueue" => Variable::Truth(self.infinite_queue),

@@ -16,12 +16,12 @@ use super::{
 };
 use crate::request::Language;
 
-/// Adds the language with this tag and these sentences. The sentences that the file lacks are those of
-/// the built-in language with the same tag or, if there is none, those of English.
+/// Adds the language with this tag and these sentences. Sentences that the file lacks are taken
+/// from the built-in language with the same tag or, if there is none, from English.
 ///
 /// # Errors
 ///
-/// Returns an error if the tag is not a tag of BCP 47, if the file is too long, if it has a flaw, or if
+/// Returns an error if the tag is not a BCP 47 tag, if the file is too long or has a flaw, or if
 /// there are too many languages.
 pub(in super::super) fn add(tag: &str, file: &str) -> Result<Language, ConfigError> {
     let parsed: Option<LanguageIdentifier> = tag.parse().ok().filter(|_| tag.len() <= MAX_TAG_LEN);
@@ -101,7 +101,8 @@ static ADDED: Mutex<Vec<AddedTexts>> = Mutex::new(Vec::new());
 /// The maximum length of a file with sentences: 64 KiB. The built-in files have up to 12 KiB.
 pub(in super::super) const MAX_TEXTS_LEN: usize = 64 * 1024;
 
-/// The maximum length of a tag: that of a tag with a language, a script, a region and four variants.
+/// The maximum length of a tag, which is enough for a language, a script, a region and four
+/// variants.
 const MAX_TAG_LEN: usize = 48;
 
 /// The name of the configuration field in errors.

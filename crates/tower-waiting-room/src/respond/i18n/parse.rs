@@ -1,10 +1,10 @@
 //! Parses files with sentences.
 //!
-//! The files are in the Fluent format, of which the parser supports the two features that sentences
-//! need: arguments such as `{ $shown }`, and a choice between plural forms that depends on `$count`.
-//! Everything else is an error: terms, attributes, functions, text on several lines, and references
-//! to other sentences, so that no sentence can contain itself. The parser does not call itself, and
-//! reads each byte once.
+//! The files are in the Fluent format. The parser supports only the two features that sentences
+//! need: arguments such as `{ $shown }`, and a choice between plural forms that depends on
+//! `$count`. Everything else is an error: terms, attributes, functions, text on several lines, and
+//! references to other sentences, so that no sentence can contain itself. The parser does not call
+//! itself, and reads each byte once.
 
 use std::borrow::Cow;
 
@@ -140,7 +140,8 @@ impl Sentence {
 
     /// Returns what is wrong with this sentence as a translation of `english`, which has the same
     /// name: every form needs the arguments of the English form `other`, and no others. Only the
-    /// count may be left out of forms for few numbers, which can name the number in a word.
+    /// count may be left out, and only in forms for few numbers, which can write the number as a
+    /// word.
     pub(super) fn check(&self, name: &str, english: &Self) -> Result<(), String> {
         if self.other.is_empty() || self.forms.iter().any(|(_, pieces)| pieces.is_empty()) {
             return Err(format!("`{name}` without a text"));

@@ -7,7 +7,7 @@ use memchr::memmem;
 /// The maximum number of tags of a template, comments included.
 pub(super) const MAX_TAGS: usize = 10_000;
 
-/// The maximum number of sections inside one another.
+/// The maximum depth of nested sections.
 pub(super) const MAX_DEPTH: usize = 16;
 
 /// A mistake in a template.
@@ -54,7 +54,7 @@ struct Tag<'a> {
 /// A step in rendering a page.
 #[derive(Debug, PartialEq)]
 pub(super) enum Step {
-    /// Continues with the step at the index `to` if the variable is as true as `when`.
+    /// Continues with the step at the index `to` if the variable's truth value equals `when`.
     Skip { name: &'static str, when: bool, to: usize },
     /// Writes a constant text.
     Text(Box<str>),
@@ -76,8 +76,8 @@ struct OpenSection {
 ///
 /// # Errors
 ///
-/// Returns the first mistake: a tag or section that does not end, a name that is not known, a kind
-/// of tag that pages do not have, or too many of them.
+/// Returns the first mistake: a tag or section that does not end, an unknown name, a kind of tag
+/// that pages do not support, or too many tags or nested sections.
 pub(super) fn steps(source: &str, names: &[&'static str]) -> Result<Vec<Step>, Mistake> {
     let mut steps = Vec::new();
     let mut open: Vec<OpenSection> = Vec::new();
@@ -154,7 +154,7 @@ impl<'a> Tag<'a> {
     ///
     /// # Errors
     ///
-    /// Returns what is wrong if the tag does not end, or pages do not have tags of this kind.
+    /// Returns what is wrong if the tag does not end, or if pages do not support this kind of tag.
     fn read(text: &'a str) -> Result<Self, String> {
         let (kind, begin, end) = match text.as_bytes().get(2) {
             Some(b'!') => (Kind::Comment, 3, "}}"),

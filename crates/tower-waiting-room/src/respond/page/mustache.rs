@@ -11,8 +11,9 @@ impl Page {
     /// Creates a page from a template of Cloudflare Waiting Room, in the Mustache language.
     ///
     /// All 25 fields of `cfWaitingRoom` are variables, as are `waitTimeHours` and
-    /// `waitTimeHourMinutes`. A section is rendered if its variable is neither `false` nor 0 nor
-    /// empty, as at Cloudflare. Values are escaped for HTML, except in `{{{three braces}}}`.
+    /// `waitTimeHourMinutes`. As in Cloudflare's templates, a section is rendered unless its
+    /// variable is `false`, 0 or empty. Values are escaped for HTML, except in
+    /// `{{{three braces}}}`.
     ///
     /// The page has no `Content-Security-Policy` until
     /// [one is set](Self::content_security_policy), and has no nonces: a policy that allows inline
@@ -36,7 +37,7 @@ impl Page {
     ///
     /// Returns an error if the template is longer than
     /// [`MAX_TEMPLATE_LEN`](Self::MAX_TEMPLATE_LEN), has more than 10 000 tags or more than 16
-    /// sections inside one another, contains an unknown name, a tag or a section that does not end,
+    /// levels of nested sections, contains an unknown name, a tag or a section that does not end,
     /// or a tag that Cloudflare's pages do not have (`{{>part}}`, `{{=<% %>=}}`). The error names
     /// the line.
     pub fn mustache(source: impl AsRef<str>) -> Result<Self, ConfigError> {

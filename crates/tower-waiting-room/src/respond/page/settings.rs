@@ -51,9 +51,9 @@ impl Page {
         self.try_set(|look| look.set_notice(notice))
     }
 
-    /// Sets the address of the operator's support, to which the page links. The link opens in a new
-    /// tab, so that the visitor does not leave the line. The address should not be behind the same
-    /// room. It begins with `https://`, `http://`, `mailto:` or `tel:`, and can be up to 2 KiB long. A
+    /// Sets the operator's support address, to which the page links. The link opens in a new tab,
+    /// so that the visitor does not leave the line. The address should not be behind the same room.
+    /// It begins with `https://`, `http://`, `mailto:` or `tel:`, and can be up to 2 KiB long. A
     /// template can use it as the `support` variable.
     #[must_use]
     pub fn support(self, address: &str) -> Self {
@@ -124,7 +124,8 @@ impl Page {
         Look::clone(self.own.look())
     }
 
-    /// Replaces the settings. The style depends on them, and the policy on the style.
+    /// Replaces the settings, and also the policy, which depends on the style and therefore on the
+    /// settings.
     fn set(&mut self, look: Look) {
         self.own = Arc::new(OwnPage::new(look));
         if let Some(source) = &self.policy_source {

@@ -1,5 +1,5 @@
-//! What needs the feature `room` of a page: templates in the Jinja language, added languages, and
-//! accent colours.
+//! The parts of a page that need the feature `room`: templates in the Jinja language, added
+//! languages, and accent colours.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -56,12 +56,12 @@ impl Page {
 
     /// Adds a language, or replaces sentences of a language, for every answer of the layer.
     ///
-    /// `tag` is a tag of BCP 47, such as `mi` or `zh-Hant-HK`, and `file` contains sentences in the
+    /// `tag` is a BCP 47 tag, such as `mi` or `zh-Hant-HK`, and `file` contains sentences in the
     /// [Fluent](https://projectfluent.org) format, under their names in the [English file][en]. A
-    /// sentence that the file lacks is that of the built-in language with this tag or, if there is
-    /// none, the English one. Of Fluent, a file can use arguments such as `{ $shown }` and a choice
-    /// by `$count` between the plural forms of CLDR. A sentence needs the arguments that it has in
-    /// English, and cannot contain another sentence. Sentences are escaped for HTML.
+    /// sentence that the file lacks is taken from the built-in language with this tag or, if there
+    /// is none, from English. The Fluent syntax is limited to arguments such as `{ $shown }` and a
+    /// choice by `$count` between the plural forms of CLDR. A sentence needs the same arguments as
+    /// in English, and cannot contain another sentence. Sentences are escaped for HTML.
     ///
     /// The sentences stay in memory until the process ends.
     ///
@@ -95,10 +95,10 @@ impl Page {
 
     /// Sets the colour of the number, the progress and the button in light mode and in dark mode,
     /// such as `#0b6e4f` or `#0b6`. Text on the colour is white or black, whichever is easier to
-    /// read. A template can use both colours by the `palette` variable.
+    /// read. A template can use both colours with the `palette` variable.
     ///
-    /// The contrast of a colour to the card of the page must be at least 3:1, which WCAG 2.2 requires
-    /// at level AA of large text and of graphics.
+    /// Each colour must have a contrast of at least 3:1 to the card of the page, as WCAG 2.2
+    /// requires for large text and graphics at level AA.
     ///
     /// ```
     /// use tower_waiting_room::{ConfigError, WaitingRoomConfig, respond::Page};

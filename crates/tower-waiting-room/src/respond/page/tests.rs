@@ -48,6 +48,13 @@ fn a_waiting_visitor_sees_its_place_its_wait_and_the_retention() {
     assert!(html.contains("datetime=\"2026-11-21T08:00:00.000Z\">08:00 UTC<"));
     assert!(html.contains("width=\"31%\""));
     assert!(!html.contains("data-unsent") && !html.contains("id=\"reload\""));
+    let with_link = Answer { transfer: Some("/transfer".into()), ..sample::placed() };
+    let moves =
+        |html: &str| ["here", "link", "void"].map(|id| html.contains(&format!("id=\"{id}\"")));
+    assert_eq!(
+        (moves(&html), moves(&self::html(&Page::default(), &with_link))),
+        ([false; 3], [true; 3])
+    );
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! The ids of newcomers, and what the room grants to some visitors: head starts, crawlers, and the way
-//! back after a session that has lapsed.
+//! The ids of newcomers, and what the room grants to some visitors: head starts, the bypass for
+//! crawlers, and the return after a session has lapsed.
 
 use std::net::IpAddr;
 
@@ -18,13 +18,13 @@ use crate::{
 };
 
 impl RoomStage {
-    /// Sets what the room grants to some visitors.
+    /// Sets the options that concern only some visitors.
     pub(in crate::room) fn with_people(self, people: People) -> Self {
         Self { people, ..self }
     }
 
-    /// Gives a head start to a visitor whose order of arrival begins with this verdict, and notes
-    /// whether the room queues.
+    /// Gives a head start to a visitor whose order of arrival begins with this verdict, and records
+    /// whether the room makes visitors wait.
     pub(crate) fn grant(&self, head: &RequestHead<'_>, verdict: &mut Verdict, now: Timestamp) {
         if let Some(priority) = &self.people.priority {
             priority.give(head, verdict);
@@ -54,8 +54,8 @@ impl RoomStage {
         }
     }
 
-    /// Returns the network whose places a newcomer uses. If the server provides no address although
-    /// the places of networks are limited, this is reported, because the limit has no effect.
+    /// Returns the network whose places a newcomer uses. If places are limited for each network but
+    /// the server provides no address, this is reported, because the limit then has no effect.
     fn network_of(&self, head: &RequestHead<'_>) -> Option<IpAddr> {
         let is_limited = || self.store.rules().places_per_network.number().is_some();
         if head.client_ip().is_none() && is_limited() {
@@ -84,17 +84,17 @@ impl RoomStage {
     }
 
     /// Returns the ticket with which the visitor of a lapsed session returns ahead of the line, or
-    /// `None` if it does not.
+    /// `None` if the visitor may not return.
     ///
-    /// A store remembers for a limited time that a visitor has left, and not beyond a loss of its
-    /// memory, so the pass must not be older than that.
+    /// A store remembers only for a limited time that a visitor has left, and forgets it with a
+    /// loss of its memory. The pass must not be older than this memory.
     pub(super) fn resuming(&self, pass: &Verified<Pass>, head: &RequestHead<'_>) -> Option<Ticket> {
         let grace = self.people.grace?;
         let now = self.clock.now();
         let rules = self.store.rules();
         let is_known = pass.last_check_in >= self.store.remembers_since()
             && now < pass.last_check_in + rules.timing().tickets_void_after();
-        // The session of a visitor that has logged in since then belongs to no person.
+        // If the visitor has logged in since then, its lapsed session belongs to no person.
         let is_of_person = Identities::is_person(pass.id) || self.identity_of(head).is_none();
         let is_in_time = now < pass.expires_at + grace;
         if is_known && is_of_person && is_in_time && !pass.is_ahead() {

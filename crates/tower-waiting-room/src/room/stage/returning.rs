@@ -1,10 +1,10 @@
-//! Visitors whose pass does not let them in by itself, although it is genuine: it has expired, or is
+//! Visitors whose pass is genuine but does not admit them by itself, because it has expired or is
 //! from another site.
 //!
-//! The times of a pass from another site are those of another clock, so they let no visitor in. The
-//! store is asked for a slot, ahead of the line, and the visitor gets a pass of this site. Its slot at
-//! the other site lapses by itself. A visitor can thus hold one slot at each site for a while, and each
-//! of its passes is covered by the slot of the site that has issued it.
+//! The times in a pass from another site are by another clock, so they are not enough to admit its
+//! visitor. The store is asked for a slot ahead of the line, and the visitor gets a pass of this
+//! site. Its slot at the other site lapses by itself. A visitor can thus hold one slot at each site
+//! for a while. Each of its passes is covered by a slot at the site that has issued the pass.
 
 use std::time::Duration;
 
@@ -25,10 +25,10 @@ impl RoomStage {
         self.is_sliding() && !self.is_from_elsewhere(pass) && !self.sessions.is_ended(pass)
     }
 
-    /// Returns whether the visitor of a pass gets a slot here in place of the one at another site, as
-    /// soon as one is free.
+    /// Returns whether the visitor of a pass from another site gets a slot here instead, as soon as
+    /// one is free.
     ///
-    /// The pass must not have expired by more than the clocks of two sites may differ, and the
+    /// The pass must not have expired longer ago than the clocks of two sites may differ, and the
     /// visitor must not have left on this node.
     pub(crate) fn may_move(&self, pass: &Pass, now: Timestamp) -> bool {
         let leeway = if self.is_sliding() { Tokens::LEEWAY } else { Duration::ZERO };
@@ -37,8 +37,9 @@ impl RoomStage {
             && !self.sessions.is_ended(pass)
     }
 
-    /// Asks the store for a slot for the visitor of a pass of another site. Requests with the same pass
-    /// share one question, and those that come after the answer get the same pass of this site.
+    /// Asks the store for a slot for a visitor with a pass from another site. Requests with the
+    /// same pass share one question, and requests that arrive after the answer get the same pass of
+    /// this site.
     ///
     /// # Cancel safety
     ///
@@ -79,8 +80,8 @@ impl RoomStage {
 
     /// Returns the time at which the session of a pass ends, or the end of time if requests prolong it.
     ///
-    /// The store may hold the slot for longer: a session of a fixed length does not become longer by a
-    /// move, but its new slot is held for a whole session.
+    /// The store may hold the slot for longer: a move does not prolong a session of a fixed length,
+    /// but the new slot is held for a whole session.
     pub(super) fn ends_by(&self, pass: &Pass) -> Timestamp {
         if self.is_sliding() { Timestamp::MAX } else { pass.expires_at }
     }

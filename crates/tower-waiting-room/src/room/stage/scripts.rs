@@ -1,22 +1,23 @@
 //! Requests with which visitors leave: a script of the waiting page or of the application sends a
 //! POST to a path, for example with `navigator.sendBeacon`.
 //!
-//! A visitor that leaves gives up its session or its place, which would otherwise be kept for as long
-//! as the rules say. The answer waits until the store has been told, so that the slot is free for the
-//! visitors of all nodes. If the client disconnects or the store does not answer, the end is delivered
-//! with the next call of this node, like every end that no response waits for (`ends.rs`).
+//! A visitor that leaves gives up its session or its place, which would otherwise be kept for as
+//! long as the rules say. The answer is not sent until the store has been told, so the slot is then
+//! free for the visitors of all nodes. If the client disconnects or the store does not answer, the
+//! end is delivered with this node's next call, like every end that no response waits for
+//! (`ends.rs`).
 //!
 //! # Links
 //!
-//! A waiting visitor continues on another device with a link: a script of the waiting page sends a POST
-//! to another path, and gets a sealed copy of the visitor's
-//! ticket, for a link. On the other device, a script sends the copy back to the same path in a header,
-//! and gets the ticket. Both devices then hold the place of one visitor, as two copies of a cookie
-//! would: there is one place, and one slot when it is the visitor's turn.
+//! With a link, a waiting visitor can continue on another device. A script of the waiting page
+//! sends a POST to another path, and gets a sealed copy of the visitor's ticket for the link. On
+//! the other device, a script sends the copy back to the same path in a header, and gets the
+//! ticket. Both devices then hold the place of one visitor, like two copies of a cookie: there is
+//! one place, and one slot when it is the visitor's turn.
 //!
-//! The copy is a token of its own kind. It is no ticket, so it has no effect in a cookie, and it
-//! expires when the place would lapse if no visitor returned to it. The ticket is not due earlier than
-//! the original, so a link gives no way to call the store more often.
+//! The copy is a separate kind of token. It is not a ticket, so it has no effect in a cookie, and
+//! it expires when the place would lapse without another check-in. The ticket in a link is not due
+//! earlier than the original, so a link cannot be used to call the store more often.
 
 use std::future::ready;
 
@@ -32,7 +33,7 @@ use crate::{
     token::{Identities, OpenError, Opened, TokenSource},
 };
 
-/// The header in which the script of the other device sends the token of a link.
+/// The header in which the script on the other device sends the token from a link.
 pub(crate) const TRANSFER_HEADER: HeaderName = HeaderName::from_static("waiting-room-transfer");
 
 impl RoomStage {
@@ -42,11 +43,12 @@ impl RoomStage {
         self.leave_path.as_ref().is_some_and(|path| path.is_asked(head))
     }
 
-    /// Gives up the session or the place of a visitor. Returns the answer, which deletes the token,
-    /// once the store has been told.
+    /// Gives up the session or the place of a visitor. Once the store has been told, returns the
+    /// answer, which deletes the token.
     ///
-    /// A first ticket has nothing to give up. A ticket of a person neither: the person may be active
-    /// on another device, and the end of a visitor ends its session too.
+    /// A first ticket has nothing to give up. With a person's ticket, nothing is given up either,
+    /// because the person may be active on another device, and giving up the place would end that
+    /// session too.
     ///
     /// # Cancel safety
     ///
@@ -64,7 +66,8 @@ impl RoomStage {
             Visitor::Proven(Opened::Ticket(ticket)) => {
                 let gives_up = ticket.placed && !Identities::is_person(ticket.id);
                 if gives_up {
-                    // The visitor may have been admitted since, and the store ends its session.
+                    // The visitor may have been admitted since then. The store ends the session in
+                    // that case.
                     let until = now + self.store.rules().timing().longest_pass_lifetime();
                     self.sessions.end_by_ticket(ticket.id, now, until);
                 }
@@ -91,14 +94,14 @@ impl RoomStage {
         })
     }
 
-    /// Returns whether a request asks for a link, or comes with one.
+    /// Returns whether a request asks for a link, or presents one.
     #[inline]
     pub(crate) fn is_transfer(&self, head: &RequestHead<'_>) -> bool {
         self.transfer_path.as_ref().is_some_and(|path| path.is_asked(head))
     }
 
-    /// Returns the ticket of a link, or `None` if the request comes with no valid one, or with that
-    /// of another person.
+    /// Returns the ticket from the link that a request presents, or `None` if the link is missing,
+    /// invalid or another person's.
     pub(crate) fn linked(&self, head: &RequestHead<'_>, now: Timestamp) -> Option<Ticket> {
         let token = head.headers().get(TRANSFER_HEADER)?;
         let rejected = match self.tokens.open_transfer(token.as_bytes(), now) {
@@ -113,11 +116,11 @@ impl RoomStage {
         None
     }
 
-    /// Answers the device that asks for a link to the place of this ticket, or returns `None` if it has
-    /// no place.
+    /// Answers the device that asks for a link to the place of this ticket, or returns `None` if
+    /// the ticket has no place.
     ///
-    /// A first ticket is no place yet, and a lapsed one is none any longer. No link is made of a ticket
-    /// that a node has reissued in an outage, because the link would hide that.
+    /// A first ticket does not have a place yet, and a lapsed ticket no longer has one. No link is
+    /// made from a ticket that a node has reissued in an outage, because the link would hide that.
     pub(crate) fn link(&self, ticket: &Ticket, now: Timestamp) -> Option<Response<Bytes>> {
         let rules = self.store.rules();
         if !ticket.placed || ticket.is_reissued() || rules.timing().has_lapsed(ticket, now) {
@@ -134,8 +137,8 @@ impl RoomStage {
         Some(response)
     }
 
-    /// Gives the ticket of a link to the device that has sent it, or nothing to a device that is
-    /// inside.
+    /// Gives the ticket from a link to the device that has sent the link, or nothing if that device
+    /// is already inside.
     pub(crate) fn take_over(
         &self,
         ticket: Option<&Ticket>,

@@ -1,4 +1,4 @@
-//! The tokens that the room issues, and their way into a response.
+//! The tokens that the room issues, and how they are added to responses.
 
 use http::HeaderMap;
 use waiting_room_core::{Pass, Ticket, Timestamp};
@@ -45,12 +45,12 @@ impl RoomStage {
         self.transport.attach(headers, source, token.sealed, token.max_age);
     }
 
-    /// Returns the token of a pass of this site. The client stores the token for as long as the session may
-    /// last.
+    /// Returns the token for a pass of this site. The client stores the token for as long as the
+    /// session may last.
     ///
     /// A sliding session may outlast this pass, because a renewal may reach the store even if the
     /// response with the fresh pass is lost. The expired pass still identifies the session, which
-    /// goes on.
+    /// continues.
     pub(super) fn pass_token(&self, pass: &Pass, now: Timestamp) -> Token {
         let until =
             if self.is_sliding() { Tokens::session_may_last(pass) } else { pass.expires_at };

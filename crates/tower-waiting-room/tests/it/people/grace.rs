@@ -2,7 +2,10 @@ use std::time::Duration;
 
 use http::{Request, StatusCode};
 use tower_waiting_room::{
-    Quota, RateLimit, WaitingRoomConfig, config::WaitingRoomConfigBuilder, room::SessionRenewal,
+    Quota, RateLimit, WaitingRoomConfig,
+    config::WaitingRoomConfigBuilder,
+    room::SessionRenewal,
+    time::{Clock, Timestamp},
 };
 
 use super::{again, of, position, queued};
@@ -64,14 +67,18 @@ async fn without_a_free_slot_the_visitor_is_first_in_line_and_its_form_is_not_se
 
 #[tokio::test]
 async fn after_the_grace_the_visitor_begins_at_the_back() {
-    let (house, mut ann, mut ben, mut cat) = lapsed(graceful()).await;
-    assert!(ben.send(&house, of("")).await.is_inside());
-    cat.send(&house, of("")).await;
-    house.advance(60);
-    cat.send(&house, of("")).await;
-    let seen = ann.send(&house, of("")).await;
-    house.advance(seen.header("retry-after").unwrap().parse().unwrap());
-    assert_eq!(position(&ann.send(&house, of("")).await), 2);
+    // The pass of the visitor expired 90 s after the start.
+    let end = Timestamp::from_secs(1_700_000_000 + 90 + 60);
+    for (left, expected) in [(1, 1), (0, 2)] {
+        let (house, mut ann, mut ben, mut cat) = lapsed(graceful()).await;
+        assert!(ben.send(&house, of("")).await.is_inside());
+        cat.send(&house, of("")).await;
+        house.clock.advance(end.since(house.clock.now()) - Duration::from_secs(left));
+        cat.send(&house, of("")).await;
+        let seen = ann.send(&house, of("")).await;
+        house.advance(seen.header("retry-after").unwrap().parse().unwrap());
+        assert_eq!(position(&ann.send(&house, of("")).await), expected, "{left} s are left");
+    }
 }
 
 #[tokio::test]

@@ -226,9 +226,9 @@ impl AtomicTable {
         places.filter(|place| place.key.load(Ordering::Relaxed) != EMPTY).count()
     }
 
-    /// The numbers of the keys in the first places, of which up to about `most` are visited, and the
-    /// part of all places that is visited. Keys are placed by their hashes, so the keys in the
-    /// first places are a random sample.
+    /// The numbers of the keys in the first places, up to about `most` of them, and the fraction of
+    /// all places that was visited. Keys are placed by their hashes, so the keys in the first
+    /// places are a random sample.
     pub(in crate::rate) fn sample(&self, most: usize) -> (impl Iterator<Item = u64>, f64) {
         let groups = most.div_ceil(GROUP).clamp(1, self.groups.len());
         let places = self.groups[..groups].iter().flat_map(|group| &group.places);
@@ -320,7 +320,7 @@ impl AtomicTable {
         // This is step 2, "take". A late charge of the old key is added to the new number, so the
         // table may count too much, but never too little.
         let used = place.word.swap(number, Ordering::SeqCst);
-        // A number that is already as great is left alone, which saves an exclusive access.
+        // If the network's number is already as great, no exclusive access is needed.
         if shared.load(Ordering::SeqCst) < used {
             shared.fetch_max(used, Ordering::SeqCst);
         }

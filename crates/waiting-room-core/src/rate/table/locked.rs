@@ -171,9 +171,9 @@ impl<M: Meter> LockedTable<M> {
         self.shards.iter().map(len).sum()
     }
 
-    /// Calls `see` for the keys in the first shards, with up to about `most` places, and returns the
-    /// part of all shards that is visited. Keys are spread over the shards by their hashes, so the
-    /// keys in the first shards are a random sample.
+    /// Calls `see` for the keys in the first shards, up to about `most` places, and returns the
+    /// fraction of all shards that is visited. Keys are spread over the shards by their hashes, so
+    /// the keys in the first shards are a random sample.
     pub(in crate::rate) fn sample(&self, most: usize, mut see: impl FnMut(&M, &M::State)) -> f64 {
         let shards = most.div_ceil(SHELF).clamp(1, self.shards.len());
         for shard in &self.shards[..shards] {

@@ -23,7 +23,7 @@ use crate::{ConfigError, error::ConfigErrorKind};
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Commitment([u8; 32]);
 
-/// The number of a visitor in the draw of an event, and its place once the draw has taken place.
+/// The number of a visitor in the draw of an event and, after the draw, its place.
 ///
 /// A ticket contains the number, so it survives a restart of the room. With the number, the visitor
 /// can recompute its place from what is published after the start.

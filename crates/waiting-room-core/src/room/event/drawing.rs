@@ -10,16 +10,16 @@
 //!       │                       │ ahead                      │
 //! ```
 //!
-//! At the start, only the number of entrants is frozen. Each operation then moves a few entrants from
-//! where they arrived to their places, and an entrant that checks in moves at once. All places are
-//! below 2^32, and all times of arrival in nanoseconds are above, so a place used as a time of arrival
-//! puts the entrants ahead of all other visitors.
+//! At the start, only the number of entrants is frozen. Each operation then moves a few entrants
+//! from the order of arrival to their places, and an entrant that checks in moves at once. All
+//! places are below 2^32, and all times of arrival in nanoseconds are above, so a place used as a
+//! time of arrival puts the entrants ahead of all other visitors.
 //!
-//! A room that has lost its state knows an entrant only from its next check-in on. The draw is then
-//! settled one and a half check-in intervals after the start, when every present entrant has checked
-//! in. Until then, the ticket of an entrant that has checked in between the start and the loss tells
-//! how many entrants with better places did not wait any more, because they were inside, had left or
-//! were away. Those delay no other entrant.
+//! A room that has lost its state learns of an entrant only at the entrant's next check-in. The
+//! draw is then settled one and a half check-in intervals after the start, when every present
+//! entrant has checked in. Until then, the ticket of an entrant that has checked in between the
+//! start and the loss tells how many entrants with better places were no longer waiting, because
+//! they were inside, had left or were away. These entrants do not delay any other.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -44,16 +44,16 @@ pub(in crate::room) struct Drawing {
     /// The time from which numbers are assigned. After a loss of state, it is late enough for all
     /// present entrants to present their numbers first, so no number is assigned twice.
     numbered_from: Timestamp,
-    /// The time of the start as the room noticed it, or `None` before.
+    /// The start as the room noticed it, or `None` before the start.
     started: Option<Started>,
-    /// The order of the entrants, once their number is final.
+    /// The order of the entrants, once the number of entrants is final.
     drawn: Option<Drawn>,
     /// The numbers of entrants who were admitted or have left, and whose places are not known yet.
     departed: BTreeSet<u32>,
     /// The places of entrants who were admitted or have left.
     gone: Ranks<()>,
-    /// For entrants who had checked in after the start and before the loss of state: the number of
-    /// entrants with better places who did not wait any more, by number.
+    /// For each entrant who checked in between the start and the loss of state (by number): how
+    /// many entrants with better places were no longer waiting.
     gone_before: BTreeMap<u32, u32>,
 }
 
@@ -62,7 +62,7 @@ pub(in crate::room) struct Drawing {
 struct Started {
     /// The start of the event.
     at: Timestamp,
-    /// The time from which all present entrants have checked in, or have been moved.
+    /// The time by which all present entrants have checked in or been moved.
     settled_at: Timestamp,
     /// The rank of the first entrant that may have to be moved to its place. `None` if all have been
     /// moved, or if the room does not know which entrants are present.
@@ -80,15 +80,15 @@ impl Drawing {
     /// The maximum number of departed entrants that are remembered. Entrants beyond this number
     /// count as ahead until all entrants have checked in.
     const MAX_DEPARTED: usize = 1 << 20;
-    /// The longest time after the start until the first operation, if there are present entrants: the
-    /// first of them check in within about three seconds.
+    /// The longest time from the start to the first operation if any entrant is present, because
+    /// the first of them check in within about three seconds.
     const PROMPT: Duration = Duration::from_secs(5);
     /// The number of departed entrants whose places one operation computes, at about 14 µs each.
     const PLACES_AT_ONCE: usize = 8;
     /// The number of entrants that one operation forgets once the draw is settled.
     const FORGOTTEN_AT_ONCE: usize = 64;
 
-    /// Creates the draw of an event that has not taken place.
+    /// Creates the draw of an event that has not started.
     pub(in crate::room) fn new(lottery: Lottery, numbered_from: Timestamp) -> Self {
         Self {
             commitment: lottery.commitment(),
@@ -122,8 +122,8 @@ impl Drawing {
         Some(self.highest)
     }
 
-    /// Takes note of a number that was assigned by this room or, before a loss of state, by an
-    /// earlier one.
+    /// Takes note of a number that was assigned by this room or, before a loss of state, by its
+    /// predecessor.
     pub(in crate::room) fn recognize(&mut self, entrant: Entrant) {
         match (&self.drawn, entrant.entrants) {
             (Some(_), _) => {}
@@ -132,9 +132,9 @@ impl Drawing {
         }
     }
 
-    /// Starts the event `at` a time that the room notices at `now`: freezes the number of entrants,
-    /// unless the room has lost its state or has slept through the whole prequeue. It then learns the
-    /// number from the tickets that entrants present until `settled_at`.
+    /// Starts the event with the start `at`, which the room notices at `now`: freezes the number of
+    /// entrants, unless the room has lost its state or has slept through the whole prequeue. Such a
+    /// room learns the number from the tickets that entrants present until `settled_at`.
     pub(in crate::room) fn start(
         &mut self,
         at: Timestamp,
@@ -143,8 +143,8 @@ impl Drawing {
         is_complete: bool,
     ) {
         if self.started.is_none() {
-            // If the room has slept over the start, no entrant counts as present, so all of them get
-            // the time to check in.
+            // If the room has slept through the start, no entrant counts as present, so all of them
+            // get the time to check in.
             let is_awake = now.since(at) <= Self::PROMPT;
             let moves_from = (is_complete && is_awake).then_some(FIRST_ARRIVAL);
             self.started = Some(Started { at, settled_at, moves_from });
@@ -226,8 +226,8 @@ impl Drawing {
         }
     }
 
-    /// Takes note of the position that a ticket from before a loss of state shows: of the entrants
-    /// with better places, only those ahead of this position were still waiting.
+    /// Takes note of the position on a ticket from before a loss of state: of the entrants with
+    /// better places, only those ahead of this position were still waiting.
     pub(in crate::room) fn recall(&mut self, number: u32, place: u32, position: u32) {
         if self.gone_before.len() < Self::MAX_DEPARTED {
             self.gone_before.entry(number).or_insert(place.saturating_sub(position));
@@ -265,13 +265,13 @@ impl Drawing {
         self.started.is_some() && self.drawn.is_none()
     }
 
-    /// Returns the start of the event, if present entrants may still stand where they arrived.
+    /// Returns the start of the event, if present entrants may still be ordered by arrival.
     pub(in crate::room) fn unsettled_since(&self, now: Timestamp) -> Option<Timestamp> {
         self.started.filter(|started| now < started.settled_at).map(|started| started.at)
     }
 
-    /// Returns the least number of entrants that count as ahead of an entrant while the draw is not
-    /// settled: those with better places who are neither admitted nor gone.
+    /// Returns the minimum number of entrants that count as ahead of an entrant while the draw is
+    /// not settled: those with better places who are neither admitted nor gone.
     pub(in crate::room) fn least_ahead(&mut self, number: u32, place: u32) -> u32 {
         let gone_before = self.gone_before.get(&number).copied().unwrap_or(0);
         let better = place.saturating_sub(1).saturating_sub(gone_before);
@@ -284,5 +284,5 @@ fn rank_of(place: u32, number: u32) -> Rank {
     Rank::new(place.into(), VisitorId::new(number.into()))
 }
 
-/// The lowest possible rank of a visitor who stands where it arrived. All places in a draw are lower.
+/// The lowest possible rank of a visitor who is ordered by arrival. All places in a draw are lower.
 const FIRST_ARRIVAL: Rank = Rank::new(1 << 32, VisitorId::new(0));

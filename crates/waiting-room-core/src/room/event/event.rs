@@ -92,14 +92,14 @@ impl Event {
         self
     }
 
-    /// Sets the start, for a change of an existing event.
+    /// Sets the start, to change an existing event.
     #[must_use]
     pub fn start(mut self, at: Timestamp) -> Self {
         self.start = at;
         self
     }
 
-    /// Sets the end, for a change of an existing event.
+    /// Sets the end, to change an existing event.
     #[must_use]
     pub fn end(mut self, at: Timestamp) -> Self {
         self.end = at;
@@ -243,7 +243,7 @@ impl Event {
         self.check_gap("prequeue_start", prequeue_start, self.start, Self::PREQUEUE)
     }
 
-    /// Checks the duration between two times of this event, of which `field` is one.
+    /// Checks the duration between two times of this event, one of which is `field`.
     fn check_gap(
         &self,
         field: &'static str,
@@ -293,7 +293,8 @@ impl Event {
         self
     }
 
-    /// Returns an error for a time of this event that is not as `relation` to `other` requires.
+    /// Returns the error for a time of this event that does not have the required `relation` to
+    /// `other`.
     pub(super) fn contradicts(
         &self,
         field: &'static str,

@@ -1,4 +1,4 @@
-//! What a room has in place of a draw without the `lottery` feature: nothing, because a schedule
+//! The stand-in for a draw without the `lottery` feature. It never has a value, because a schedule
 //! with a draw is refused.
 
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
     },
 };
 
-/// A draw, of which no value exists.
+/// A draw that never exists.
 #[derive(Clone, Debug)]
 pub(in crate::room) enum Drawing {}
 

@@ -12,8 +12,8 @@ use crate::{
 
 /// The plan of a room, as a store keeps and returns it.
 ///
-/// An operator changes the rules and the [`Schedule`]. The plan is both of them with what a store does
-/// with them.
+/// An operator changes the rules and the [`Schedule`]. The plan contains both, and what a store
+/// adds to them: the latest draw.
 ///
 /// ```
 /// use waiting_room_core::{RoomRules, Timestamp, room::event::{Event, RoomPlan, Schedule}};
@@ -28,7 +28,7 @@ use crate::{
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct RoomPlan {
-    /// The room's own rules, which are in force while no event takes place.
+    /// The room's own rules, which are in force while no event is in progress.
     pub rules: RoomRules,
     /// The events of the room.
     pub schedule: Schedule,
@@ -38,7 +38,7 @@ pub struct RoomPlan {
 }
 
 impl RoomPlan {
-    /// Creates the plan of a room with these rules of its own.
+    /// Creates the plan of a room from its own rules and its events.
     #[must_use]
     pub const fn new(rules: RoomRules, schedule: Schedule) -> Self {
         Self {
@@ -49,8 +49,9 @@ impl RoomPlan {
         }
     }
 
-    /// Checks that the rules are valid, that the events do not contradict them, and that the seed of
-    /// each draw is known. Stores check this before a change of either takes effect.
+    /// Checks that the rules are valid, that the events do not contradict them, and that the seed
+    /// of each draw is known. Stores check this before a change of the rules or the events takes
+    /// effect.
     ///
     /// # Errors
     ///
@@ -75,18 +76,20 @@ impl RoomPlan {
         self.validate()
     }
 
-    /// Replaces the events with those with which a node of a shared room starts, for example a node
-    /// of another release. The seeds of the release are added to those that are known.
+    /// Replaces the events with those that a starting node of a shared room is configured with, for
+    /// example a node of another release. The seeds of the release are added to those that are
+    /// known.
     ///
-    /// A node that starts must not change what has begun for the visitors of all other nodes: the
-    /// rules of [`Schedule::change`] apply to an event that takes place, and such an event stays if
-    /// the release lacks it. All other events are those of the release. As in [`Schedule::new`], they
-    /// may already be running or over.
+    /// A starting node must not change what has begun for the visitors of all other nodes: the
+    /// rules of [`Schedule::change`] apply to an event in progress, and such an event stays even if
+    /// the release lacks it. All other events are those of the release. As in [`Schedule::new`],
+    /// they may already be running or over.
     ///
     /// # Errors
     ///
-    /// Returns an error if the release changes what is fixed about an event that takes place, or has
-    /// an event that overlaps with it, and under the conditions of [`validate`](Self::validate).
+    /// Returns an error if the release changes what is fixed about an event in progress, or has
+    /// another event that overlaps with that event, and under the conditions of
+    /// [`validate`](Self::validate).
     pub fn follow_release(
         mut self,
         release: &Schedule,

@@ -16,10 +16,10 @@ use crate::{
 
 /// A schedule in a form that can be serialized, for the nodes of a store that share it.
 ///
-/// A record contains the secret seeds of the draws, because every node needs them at the start. It
-/// must be kept as secret as they are, so its [`Debug`](fmt::Debug) form shows nothing of it. Fields
-/// that this release does not know are an error: an override that is ignored would put wrong rules
-/// into force.
+/// A record contains the secret seeds of the draws, because every node needs them at the start. The
+/// record must be kept as secret as the seeds, so its [`Debug`](fmt::Debug) form shows none of its
+/// contents. Fields that this release does not know are an error, because ignoring an override
+/// would put the wrong rules into force.
 #[derive(Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScheduleRecord {

@@ -35,7 +35,8 @@ use crate::{
 pub struct Schedule {
     /// The events by start, none of which overlap.
     events: Vec<Event>,
-    /// The latest time that the schedule has been told. The schedule never goes back behind it.
+    /// The latest time that the schedule has been told. The schedule never goes back before that
+    /// time.
     latest: Timestamp,
     /// The draws of the events, with their secret seeds.
     #[cfg(feature = "lottery")]
@@ -53,14 +54,14 @@ pub enum Phase<'a> {
         /// The time until the end of the event.
         ends_in: Duration,
     },
-    /// No event is taking place, but one is to come. The room's own rules are in force.
+    /// No event is in progress, but one is still to come. The room's own rules are in force.
     Before {
         /// The next event.
         event: &'a Event,
         /// The time until its prequeue begins or, without a prequeue, until its start.
         begins_in: Duration,
     },
-    /// No event is taking place, and none is to come. The room's own rules are in force.
+    /// No event is in progress, and no other event will come. The room's own rules are in force.
     Over,
     /// Visitors wait for the start of an event. Its rules are in force, and no visitor is admitted.
     Prequeue {
@@ -102,8 +103,8 @@ impl Schedule {
         Ok(Self { events, ..Self::default() })
     }
 
-    /// Tells the schedule the current time, and returns the time by which the schedule goes: the
-    /// latest time that it has been told.
+    /// Tells the schedule the current time, and returns the time that the schedule uses: the latest
+    /// that it has been told.
     ///
     /// If the clock is set back, the schedule stands still until the clock has caught up. An event
     /// that has started therefore stays active, and an event that is over does not begin again.
@@ -141,7 +142,7 @@ impl Schedule {
         self.replace(events.collect::<Vec<_>>(), now)
     }
 
-    /// Removes an event, which ends it if it is taking place.
+    /// Removes an event. If the event is in progress, this ends it.
     ///
     /// # Errors
     ///
@@ -352,7 +353,7 @@ fn check_beginning(event: &Event, now: Timestamp) -> Result<(), ConfigError> {
     }
 }
 
-/// Checks that the change of an event leaves what has begun as it is.
+/// Checks that a change of an event does not affect what has begun.
 fn check_change(old: &Event, new: &Event, now: Timestamp) -> Result<(), ConfigError> {
     if old == new {
         return Ok(());

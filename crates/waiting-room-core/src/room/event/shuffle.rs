@@ -1,4 +1,4 @@
-//! The drawn order: a keyed permutation of which each place is computed by itself.
+//! The drawn order: a keyed permutation in which each place is computed independently.
 //!
 //! The permutation is the swap-or-not shuffle (Hoang, Morris and Rogaway, CRYPTO 2012), exactly as
 //! in `compute_shuffled_index` of Ethereum's consensus specification, with SHA-256 and 90 rounds.
@@ -66,8 +66,8 @@ impl Shuffle {
 
     /// Returns the places of some entrants, each as [`place_of`](Self::place_of) does.
     ///
-    /// Entrants share digests: one contains the bits of 256 pairs. For up to 256 entrants in the draw,
-    /// the places of many thus cost little more than the place of one.
+    /// Entrants share digests, because one digest contains the bits of 256 pairs. For up to 256
+    /// entrants in the draw, the places of many thus cost little more than the place of one.
     #[must_use]
     pub fn places_of(&self, entrants: &[u32]) -> Vec<Option<u32>> {
         let mut indices: Vec<_> = entrants.iter().map(|entrant| self.index(*entrant)).collect();
@@ -96,7 +96,8 @@ impl Shuffle {
         number.checked_sub(1).filter(|index| *index < self.entrants)
     }
 
-    /// Returns the index after one round, for which `bits` returns the bits of a block of pairs.
+    /// Returns the index after one round. `bits` supplies the bits of a block of pairs in that
+    /// round.
     fn swapped(&self, index: u32, round: usize, bits: impl FnOnce(u32) -> Bits) -> u32 {
         let pivot = self.pivots[round];
         // This is `pivot - index` modulo the number of entrants, without overflow.

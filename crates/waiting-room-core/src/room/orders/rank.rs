@@ -20,7 +20,7 @@ impl Rank {
         Self { order, id }
     }
 
-    /// Returns the rank of a visitor in an order of times.
+    /// Returns the rank of a visitor in an order by time.
     pub(in crate::room) const fn at(time: Timestamp, id: VisitorId) -> Self {
         Self::new(time.as_nanos(), id)
     }
@@ -30,13 +30,13 @@ impl Rank {
         VisitorId::new(upper << 64 | lower)
     }
 
-    /// Returns whether the time of this rank, in an order of times, is not later than `now`.
+    /// For ranks that are ordered by time: returns whether this rank's time is at or before `now`.
     pub(in crate::room) const fn is_due(self, now: Timestamp) -> bool {
         self.order <= now.as_nanos()
     }
 
-    /// Returns the lowest possible rank, in an order of times, that is not due at `now`, or `None`
-    /// if every rank is due.
+    /// For ranks that are ordered by time: returns the lowest possible rank that is not due at
+    /// `now`, or `None` if every rank is due.
     pub(super) fn first_after(now: Timestamp) -> Option<Self> {
         now.as_nanos().checked_add(1).map(|order| Self { order, id: [0; 2] })
     }

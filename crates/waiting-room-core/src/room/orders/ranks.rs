@@ -170,7 +170,7 @@ impl<P: Payload> Ranks<P> {
         self.sections.iter().flat_map(Section::ranks).map(|(rank, _)| *rank)
     }
 
-    /// Returns up to `most` ranks in order, present or away, of which `start` may be the first.
+    /// Returns up to `most` ranks in order, present or away, starting at `start` (inclusive).
     pub(in crate::room) fn next_from(&self, start: Rank, most: usize) -> Vec<Rank> {
         let index = self.summaries.find(start).min(self.sections.len());
         let sections = self.sections[index..].iter().enumerate();
@@ -215,8 +215,8 @@ impl<P: Payload> Ranks<P> {
 }
 
 impl Ranks<()> {
-    /// Removes and returns the ranks that are due at `now` in an order of times, but at most the
-    /// first `most` of them.
+    /// In an order by time, removes and returns the first ranks that are due at `now`, at most
+    /// `most`.
     pub(in crate::room) fn take_due(&mut self, now: Timestamp, most: usize) -> Vec<Rank> {
         let mut due = Vec::new();
         while due.len() < most
@@ -233,7 +233,7 @@ impl Ranks<()> {
         self.iter().next()
     }
 
-    /// Returns the number of ranks that are due at `now` in an order of times.
+    /// In an order by time, returns the number of ranks that are due at `now`.
     pub(in crate::room) fn count_due(&self, now: Timestamp) -> usize {
         // Usually, no rank is due.
         if self.first().is_none_or(|first| !first.is_due(now)) {

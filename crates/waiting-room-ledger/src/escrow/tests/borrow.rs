@@ -5,33 +5,6 @@ use super::*;
 const WAIT: Duration = Duration::from_millis(1200);
 
 #[test]
-fn a_wait_in_vain_ends_in_time() {
-    let mut net = Net::new(1, 2, RULES);
-    net.admit(0, 1, at(1)).unwrap();
-    let Admission::Borrow { until, .. } = net.sites[1].admit(id(2), at(2)) else {
-        panic!("there may be a slot elsewhere")
-    };
-    assert_eq!(until, at(2) + WAIT);
-    assert!(net.sites[1].next_wake() <= until);
-    net.beat(at(3));
-    assert!(net.gave_up.is_empty());
-    net.beat(until);
-    assert_eq!(net.gave_up, [id(2)]);
-}
-
-#[test]
-fn a_slot_freed_in_time_goes_to_the_waiting_visitor() {
-    let mut net = Net::new(1, 2, RULES);
-    net.admit(0, 1, at(1)).unwrap();
-    net.run(2..=299);
-    assert!(net.admit(1, 2, at(300)).is_none());
-    let actions = net.sites[0].tick(at(301));
-    net.carry_out(0, actions, at(301));
-    assert_eq!((net.sites[0].used(), net.sites[1].used()), (0, 1));
-    assert!(net.gave_up.is_empty());
-}
-
-#[test]
 fn no_later_visitor_overtakes_a_waiting_one() {
     let mut net = Net::new(1, 1, RULES);
     net.admit(0, 1, at(1)).unwrap();
@@ -71,17 +44,6 @@ fn an_unanswered_request_is_repeated() {
 }
 
 #[test]
-fn a_repeated_request_gets_one_slot() {
-    let mut net = Net::new(5, 1, RULES);
-    let Admission::Borrow { request: Some(request), .. } = net.sites[0].admit(id(1), at(1)) else {
-        panic!("the site has no reserve")
-    };
-    net.global.receive(&request, at(1));
-    net.global.receive(&request, at(2));
-    assert_eq!(net.global.held(), 1);
-}
-
-#[test]
 fn a_site_without_waiting_is_full() {
     let mut net = Net::new(1, 1, RULES.borrow_wait(Duration::ZERO));
     assert_eq!(net.sites[0].admit(id(1), at(1)), Admission::Full);
@@ -118,35 +80,6 @@ fn the_number_of_waiting_visitors_is_bounded() {
 }
 
 #[test]
-fn asking_again_with_less_patience_shortens_the_wait() {
-    let mut net = Net::new(1, 1, RULES);
-    net.admit(0, 1, at(1)).unwrap();
-    let soon = at(2) + WAIT / 4;
-    for deadline in [at(9), soon, at(9)] {
-        let Admission::Borrow { until, .. } = net.sites[0].admit_by(id(2), deadline, at(2)) else {
-            panic!("there may be a slot elsewhere")
-        };
-        assert_eq!(until, deadline.min(if deadline == soon { soon } else { until }));
-    }
-    net.beat(soon);
-    assert_eq!(net.gave_up, [id(2)]);
-}
-
-#[test]
-fn an_expired_wait_is_not_revived_by_a_free_slot() {
-    let mut net = Net::new(1, 1, RULES);
-    net.admit(0, 1, at(1)).unwrap();
-    net.run(2..=298);
-    let Admission::Borrow { until, .. } = net.sites[0].admit(id(2), at(299)) else {
-        panic!("there may be a slot elsewhere")
-    };
-    // The next tick comes late, after the first slot has lapsed.
-    assert!(until < at(301));
-    let actions = net.sites[0].tick(at(302));
-    assert_eq!(actions[0], SiteAction::GiveUp(id(2)));
-}
-
-#[test]
 fn a_visitor_waits_once() {
     let mut net = Net::new(1, 2, RULES);
     let pass = net.admit(0, 1, at(1)).unwrap();
@@ -156,36 +89,4 @@ fn a_visitor_waits_once() {
     net.beat(at(2) + WAIT);
     net.beat(at(2) + 2 * WAIT);
     assert_eq!(net.gave_up, [id(1)]);
-}
-
-#[test]
-fn a_visitor_with_a_pass_does_not_wait() {
-    let mut net = Net::new(2, 2, RULES);
-    let pass = net.admit(0, 1, at(1)).unwrap();
-    net.admit(1, 2, at(1)).unwrap();
-    net.run(2..=299);
-    let pass = net.prolong(0, &pass, at(299)).unwrap();
-    let asked = net.sites[1].admit(id(1), at(300) + Duration::from_millis(500));
-    assert!(matches!(asked, Admission::Borrow { .. }));
-    assert!(matches!(net.sites[1].prolong(&pass, at(301)), Prolonged::Renew { .. }));
-    net.run(301..=304);
-    assert!(!net.gave_up.contains(&id(1)));
-}
-
-#[test]
-fn a_visitor_that_is_owed_a_slot_waits_for_that_one() {
-    let mut net = Net::new(2, 3, RULES);
-    let pass = net.admit(0, 1, at(1)).unwrap();
-    net.admit(1, 2, at(1)).unwrap();
-    assert!(net.prolong(2, &pass, at(2)).is_none());
-    net.run(3..=250);
-    assert!(net.admit(2, 1, at(250)).is_none());
-    net.global.set_limit(3);
-    for Outgoing { to, message } in net.global.tick(at(250)) {
-        let to = usize::from(to.number());
-        let actions = net.sites[to].receive(&message, at(250));
-        net.carry_out(to, actions, at(250));
-    }
-    let pass = net.admitted.last().unwrap();
-    assert_eq!((pass.visitor, pass.home, net.sites[2].used()), (id(1), SiteId::new(2), 1));
 }

@@ -13,20 +13,6 @@ fn dead_home() -> (Net, [SitePass; 2]) {
 }
 
 #[test]
-fn a_visitor_from_elsewhere_joins_the_account_when_its_pass_is_extended() {
-    let mut net = Net::new(2, 2, RULES);
-    let pass = net.admit(0, 1, at(1)).unwrap();
-    assert!(net.sites[1].honours(&pass, at(20)));
-    assert_eq!(net.sites[1].used(), 0);
-    let renewed = net.prolong(1, &pass, at(20)).unwrap();
-    assert_eq!((renewed.home, renewed.expires_at), (SiteId::new(1), at(320)));
-    // The old slot lapses by itself.
-    assert_eq!(net.global.held(), 2);
-    net.run(300..=303);
-    assert_eq!(net.global.held(), 1);
-}
-
-#[test]
 fn the_slot_of_a_dead_site_follows_its_visitor() {
     let (mut net, passes) = dead_home();
     assert!(net.admit(1, 3, at(140)).is_none(), "all slots are at the dead site");
@@ -92,30 +78,6 @@ fn a_site_that_was_claimed_from_cannot_resume() {
 }
 
 #[test]
-fn a_site_that_is_alive_keeps_its_slots() {
-    let mut net = Net::new(2, 2, RULES);
-    let pass = net.admit(0, 1, at(1)).unwrap();
-    net.prolong(1, &pass, at(20)).unwrap();
-    net.prolong(1, &pass, at(21)).unwrap();
-    assert_eq!(net.global.held_by(SiteId::new(0)), 1);
-}
-
-#[test]
-fn returning_visitors_precede_newcomers() {
-    let mut net = Net::new(2, 3, RULES);
-    let pass = net.admit(0, 1, at(1)).unwrap();
-    net.admit(2, 9, at(1)).unwrap();
-    let visit = at(300) + Duration::from_millis(500);
-    assert!(net.admit(1, 2, visit).is_none());
-    assert!(net.prolong(1, &pass, visit).is_none());
-    // Both slots lapse at their homes, one after the other.
-    let actions = net.sites[0].tick(at(301));
-    net.carry_out(0, actions, at(301));
-    assert_eq!(net.global.held_by(SiteId::new(1)), 1);
-    assert_eq!(net.sites[1].used(), 1, "the returning visitor, and not yet the new one");
-}
-
-#[test]
 fn a_site_that_owes_slots_admits_no_newcomer() {
     let mut net = Net::new(3, 2, RULES);
     net.run(1..=2);
@@ -137,25 +99,6 @@ fn a_site_that_owes_slots_admits_no_newcomer() {
 }
 
 #[test]
-fn a_lost_claim_is_followed_by_a_request() {
-    let (mut net, passes) = dead_home();
-    let request = net.sites[1].prolong(&passes[0], at(141));
-    assert!(matches!(request, Prolonged::Borrow { request: Some(ToGlobal::Claim { .. }), .. }));
-    assert_eq!(net.sites[1].next_wake(), at(141) + Duration::from_millis(200));
-}
-
-#[test]
-fn reloading_does_not_repeat_a_claim() {
-    let mut net = Net::new(1, 2, RULES);
-    let pass = net.admit(0, 1, at(1)).unwrap();
-    let mut request = |millis| {
-        let prolonged = net.sites[1].prolong(&pass, at(2) + Duration::from_millis(millis));
-        matches!(prolonged, Prolonged::Borrow { request: Some(ToGlobal::Claim { .. }), .. })
-    };
-    assert_eq!([0, 1, 199, 200, 201].map(&mut request), [true, false, false, true, false]);
-}
-
-#[test]
 fn a_site_that_knows_of_the_death_claims_at_once() {
     let (mut net, passes) = dead_home();
     for is_claim in [true, false] {
@@ -173,24 +116,6 @@ fn a_site_that_knows_of_the_death_claims_at_once() {
             Prolonged::Borrow { request: Some(ToGlobal::Claim { death: Some(_), .. }), .. }
         );
         assert_eq!(knows, is_claim);
-    }
-}
-
-#[test]
-fn of_two_deaths_of_a_site_the_later_is_known() {
-    for order in [[10, 5], [5, 10]] {
-        let (mut net, passes) = dead_home();
-        let site = SiteId::new(0);
-        let epoch = passes[0].epoch;
-        for heard in order {
-            let death = Death { site, epoch, heard: at(heard) };
-            net.sites[1].receive(&ToSite::Dead { term: Term::new(1), death }, at(141));
-        }
-        let asked = net.sites[1].prolong(&passes[0], at(142));
-        let Prolonged::Borrow { request: Some(ToGlobal::Claim { death, .. }), .. } = asked else {
-            panic!("there is no slot before the claim")
-        };
-        assert_eq!(death.map(|death| death.heard), Some(at(10)));
     }
 }
 

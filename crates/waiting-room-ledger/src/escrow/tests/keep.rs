@@ -441,6 +441,12 @@ fn an_impossible_stored_state_is_refused_by_name() {
     assert_eq!(epoch, "epoch is 5, expected a term before 2 for site 1");
 
     let mut kept = net.kept.clone();
+    let away = kept.accounts.get_mut(&SiteId::new(1)).unwrap();
+    away.granted = 3;
+    away.returned = 3;
+    away.standing = Standing::Away;
+    assert_eq!(restore(&kept, 2), Ok(()), "a site that has returned all is away");
+    let mut kept = net.kept.clone();
     kept.rules = kept.rules.session(Duration::ZERO);
     assert_eq!(restore(&kept, 2).unwrap_err(), "session is 0ns, expected more than no time");
     kept = Kept::new(Term::new(2), 2, RULES);

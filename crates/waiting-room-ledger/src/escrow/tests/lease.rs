@@ -13,18 +13,6 @@ fn cut_off() -> (Net, SitePass) {
 }
 
 #[test]
-fn after_its_lease_a_site_neither_admits_nor_extends() {
-    let (mut net, pass) = cut_off();
-    net.run(11..=129);
-    let pass = net.prolong(0, &pass, at(129)).unwrap();
-    assert_eq!(net.sites[0].lease_end(), at(130));
-    assert_eq!(net.sites[0].prolong(&pass, at(130)), Prolonged::Keep);
-    assert!(net.admit(0, 2, at(130)).is_none());
-    assert!(net.sites[0].honours(&pass, at(428)));
-    assert!(!net.sites[0].honours(&pass, at(429)));
-}
-
-#[test]
 fn a_site_that_is_back_in_time_resumes() {
     let (mut net, pass) = cut_off();
     let epoch = net.sites[0].epoch();
@@ -98,29 +86,6 @@ fn messages_from_before_the_reclaim_have_no_effect_after_it() {
     let answers = net.global.receive(&late.unwrap(), at(432));
     assert!(matches!(answers[0].message, ToSite::Stale { .. }));
     assert_eq!(net.global, before);
-}
-
-/// A visitor that was taken on has a slot for longer than a pass may be valid, and gets no pass
-/// without a lease.
-#[test]
-fn an_adopted_visitor_gets_no_pass_without_a_lease() {
-    let mut net = Net::new(2, 2, RULES);
-    net.run(1..=9);
-    net.admit(1, 9, at(9)).unwrap();
-    let pass = net.admit(0, 1, at(10)).unwrap();
-    net.beat(at(10));
-    net.cut_off.insert(1);
-    // Just before the end of the lease, the site has no slot.
-    let late = at(129) + Duration::from_millis(900);
-    assert!(matches!(net.sites[1].prolong(&pass, late), Prolonged::Borrow { .. }));
-    net.beat(at(200));
-    // Now the site has a slot, but no lease.
-    for second in [310, 311] {
-        let asked = net.sites[1].admit(id(1), at(second));
-        assert!(matches!(asked, Admission::Borrow { .. }), "{asked:?}");
-        assert!(net.sites[1].next_wake() > at(second), "there is nothing to do");
-        net.sites[1].tick(at(second));
-    }
 }
 
 #[test]
@@ -202,16 +167,6 @@ fn a_deaf_site_is_granted_a_lease_before_slots() {
     assert_eq!(net.global.held(), 0);
     net.run(200..=201);
     assert_eq!(net.global.held(), 1);
-}
-
-#[test]
-fn without_a_lease_waiting_visitors_cause_no_work() {
-    let mut net = Net::new(1, 1, RULES);
-    net.admit(0, 1, at(1)).unwrap();
-    net.cut_off.insert(0);
-    assert!(net.admit(0, 2, at(302)).is_none());
-    assert_eq!((net.sites[0].unused(), net.sites[0].used()), (1, 0));
-    assert!(net.sites[0].next_wake() > at(302));
 }
 
 #[test]

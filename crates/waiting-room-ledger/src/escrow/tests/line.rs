@@ -45,56 +45,6 @@ fn a_slot_that_no_visitor_in_line_takes_is_not_kept_for_long() {
 }
 
 #[test]
-fn a_slot_is_kept_only_for_visitors_still_in_line() {
-    let mut net = with_line(2, &[(1, 2)], 4);
-    net.sites[0].set_line(line(&[(1, 1)]), at(5));
-    let [SiteAction::Send(ToGlobal::Heartbeat(report))] = &net.sites[0].tick(at(6))[..] else {
-        panic!()
-    };
-    assert_eq!((report.granted - report.returned, report.used), (1, 1));
-}
-
-#[test]
-fn taking_a_slot_leaves_the_line() {
-    let mut net = with_line(1, &[(1, 2)], 4);
-    let admission = net.sites[0].admit_from_line(id(7), at(1), Timestamp::MAX, at(5));
-    assert!(matches!(admission, Admission::Admit(_)));
-    // The caller has had no occasion to describe the line.
-    let [SiteAction::Send(ToGlobal::Heartbeat(report))] = &net.sites[0].tick(at(6))[..] else {
-        panic!()
-    };
-    assert_eq!((report.used, report.want, report.front), (1, 1, line(&[(1, 1)])));
-}
-
-#[test]
-fn a_slot_that_an_earlier_line_wanted_is_not_kept_for_this_one() {
-    let mut net = with_line(0, &[(1, 1)], 4);
-    net.sites[0].set_line(line(&[]), at(5));
-    net.run(5..=6);
-    let site = &mut net.sites[0];
-    site.set_line(line(&[(6, 1)]), at(6));
-    let term = site.term();
-    let epoch = site.epoch();
-    let lease = RULES.lease;
-    let reserve = 0;
-    let grant = Grant { term, epoch, heard: at(4), lease, granted: 1, reserve, recall: false };
-    site.receive(&ToSite::Grant(grant), at(6));
-    let [SiteAction::Send(ToGlobal::Heartbeat(report))] = &site.tick(at(7))[..] else { panic!() };
-    assert_eq!((report.granted, report.used), (1, 0));
-}
-
-#[test]
-fn slots_that_were_unusable_without_a_lease_are_requested_again() {
-    let mut net = with_line(2, &[(1, 3)], 4);
-    let late = net.sites[0].lease_end();
-    let [SiteAction::Send(ToGlobal::Heartbeat(report))] = &net.sites[0].tick(late)[..] else {
-        panic!()
-    };
-    assert_eq!((report.used, report.want), (0, 3), "the two slots are not in use");
-    assert_eq!(report.front, line(&[(1, 3)]));
-}
-
-#[test]
 fn a_freed_slot_goes_to_older_visitors_elsewhere() {
     let mut net = with_line(1, &[(12, 2)], 14);
     assert!(net.admit(0, 1, at(15)).is_some(), "the slot was kept for the line");
@@ -105,24 +55,4 @@ fn a_freed_slot_goes_to_older_visitors_elsewhere() {
     assert!(matches!(net.sites[0].admit(id(2), at(18)), Admission::Borrow { .. }));
     net.run(18..=19);
     assert_eq!((net.held_by(0), net.held_by(1)), (0, 1));
-}
-
-#[test]
-fn a_site_that_had_too_few_slots_asks_again_with_its_next_heartbeat() {
-    let mut net = with_line(1, &[(1, 3)], 4);
-    net.admit(0, 1, at(5)).unwrap();
-    net.sites[0].set_line(line(&[(1, 2)]), at(5));
-    let Admission::Borrow { request, .. } = net.sites[0].admit(id(2), at(5)) else { panic!() };
-    assert_eq!(request, None, "the global ledger knows that slots are missing");
-}
-
-#[test]
-fn a_line_makes_a_site_hasty_at_once() {
-    let mut net = Net::new(0, 1, RULES);
-    net.run(1..=2);
-    assert_eq!(net.sites[0].next_wake(), at(3));
-    net.sites[0].set_line(line(&[(1, 1)]), at(2));
-    assert_eq!(net.sites[0].next_wake(), at(2) + RULES.pause());
-    net.sites[0].tick(at(2) + RULES.pause());
-    assert_eq!(net.sites[0].next_wake(), at(2) + 2 * RULES.pause());
 }

@@ -3,34 +3,6 @@
 use super::*;
 
 #[test]
-fn a_new_ledger_counts_all_that_it_inherits_as_in_use() {
-    let mut net = Net::new(2, 1, RULES);
-    net.admit(0, 1, at(1)).unwrap();
-    net.lose(0, 77, at(100));
-    net.run(100..=101);
-    assert_eq!((net.sites[0].allowance(), net.sites[0].used()), (1, 1));
-    assert!(net.admit(0, 2, at(101)).is_some(), "one is free");
-    assert!(net.admit(0, 3, at(101)).is_none(), "and one may be in use");
-    // A session and a margin after the new ledger has joined, the old passes are void.
-    net.run(102..=400);
-    assert_eq!(net.sites[0].used(), 2);
-    net.run(401..=402);
-    assert_eq!(net.sites[0].used(), 0);
-}
-
-#[test]
-fn an_old_pass_that_shows_up_takes_its_own_slot() {
-    let mut net = Net::new(2, 1, RULES);
-    let passes = [1, 2].map(|visitor| net.admit(0, visitor, at(1)).unwrap());
-    net.lose(0, 77, at(100));
-    net.run(100..=101);
-    let renewed = passes.map(|pass| net.prolong(0, &pass, at(101)).unwrap());
-    assert!(renewed.iter().all(|pass| pass.expires_at == at(401)));
-    assert_eq!(net.sites[0].used(), 2);
-    assert!(net.admit(0, 3, at(101)).is_none());
-}
-
-#[test]
 fn a_request_to_join_that_comes_late_takes_nothing_from_the_next_incarnation() {
     let mut net = Net::new(1, 1, RULES);
     net.lose(0, 77, at(10));
@@ -116,19 +88,6 @@ fn messages_from_before_the_loss_are_no_reports() {
     let answers = net.global.receive(&late, at(50));
     assert_eq!(answers[0].message, ToSite::Report { term: Term::new(2) });
     assert!(net.global.is_learning());
-}
-
-#[test]
-fn grants_from_before_the_loss_are_not_accepted_after_it() {
-    let mut net = Net::new(3, 1, RULES);
-    let Admission::Borrow { request: Some(request), .. } = net.sites[0].admit(id(1), at(5)) else {
-        panic!("the site has no reserve")
-    };
-    let late = net.global.receive(&request, at(5)).remove(0).message;
-    net.lose_global(2, at(6));
-    net.run(6..=7);
-    net.sites[0].receive(&late, at(7));
-    assert_eq!(net.sites[0].allowance(), net.global.held());
 }
 
 #[test]
@@ -301,26 +260,6 @@ fn an_impossible_report_is_not_kept() {
     net.restore_global(3, at(6));
     net.run(6..=9);
     assert!(!net.global.is_learning());
-}
-
-#[test]
-fn a_welcome_for_an_earlier_incarnation_opens_no_account() {
-    let mut net = Net::new(1, 1, RULES);
-    net.lose(0, 50, at(2));
-    let SiteAction::Send(join) = net.sites[0].tick(at(2)).remove(0) else { panic!("it joins") };
-    let stale = net.global.receive(&join, at(2)).remove(0).message;
-    let SiteAction::Send(join) = net.sites[0].receive(&stale, at(2)).remove(0) else {
-        panic!("it joins after the epoch that it was told")
-    };
-    let welcome = net.global.receive(&join, at(2)).remove(0).message;
-    net.sites[0].receive(&welcome, at(2));
-    net.run(3..=4);
-    let pass = net.admit(0, 1, at(5)).unwrap();
-    net.lose(0, 51, at(6));
-    net.sites[0].receive(&welcome, at(6));
-    net.run(6..=8);
-    assert!(net.sites[0].honours(&pass, at(8)));
-    assert!(net.admit(0, 2, at(8)).is_none());
 }
 
 #[test]

@@ -138,14 +138,6 @@ fn a_fast_clock_admits_no_more_than_the_limit_within_a_minute() {
     }
 }
 
-#[test]
-fn a_refusal_by_one_limit_returns_the_grant_of_the_other() {
-    let mut minute = Net::new(1, 1, EscrowRules::rolling_minute());
-    minute.admit(0, 1, at(1)).unwrap();
-    minute.sites[0].withdraw(id(1), at(1));
-    assert!(minute.admit(0, 2, at(1)).is_some(), "the place in the minute is free again");
-}
-
 /// For five minutes, one visitor every 30 s fills the room at the first site. From then on, the
 /// first site has five new visitors per second, and the second site one.
 #[test]
@@ -187,20 +179,6 @@ fn slots_that_come_one_at_a_time_go_to_one_site_after_the_other() {
 }
 
 #[test]
-fn a_site_that_is_cut_off_in_a_full_room_uses_its_own_slots() {
-    let mut net = Net::new(2, 2, RULES);
-    let [_, _] = [0, 1].map(|site| net.admit(site, 1, at(1)).unwrap());
-    assert!(net.admit(0, 2, at(297)).is_none());
-    assert!(net.admit(1, 3, at(297)).is_none());
-    net.beat(at(298));
-    net.cut_off.insert(0);
-    // The site was asked to give back unused slots, but not within the last two heartbeats.
-    assert!(net.admit(0, 4, at(300) + Duration::from_millis(500)).is_none());
-    let actions = net.sites[0].tick(at(301));
-    assert!(matches!(actions[1], SiteAction::Admit(pass) if pass.visitor == id(4)), "{actions:?}");
-}
-
-#[test]
 fn a_heartbeat_that_says_impossible_things_does_no_harm() {
     let mut net = Net::new(20_000_000, 2, RULES);
     let SiteAction::Send(ToGlobal::Heartbeat(heartbeat)) = net.sites[0].tick(at(5)).remove(0)
@@ -236,16 +214,4 @@ fn a_site_without_a_line_for_a_moment_does_not_lose_its_turn() {
     }
     let at_home = |site| net.admitted.iter().filter(|pass| pass.home == SiteId::new(site)).count();
     assert!(at_home(1) >= 3, "{} and {}", at_home(0), at_home(1));
-}
-
-#[test]
-fn slots_that_lapse_at_one_line_go_to_visitors_that_wait_elsewhere() {
-    let mut net = Net::new(2, 2, RULES);
-    let [_, _] = [0, 1].map(|site| net.admit(site, 1, at(1)).unwrap());
-    net.run(2..=299);
-    let late = at(300) + Duration::from_millis(500);
-    assert!(net.admit(1, 3, late).is_none());
-    assert!(net.admit(0, 2, late).is_none());
-    let actions = net.sites[0].tick(at(301));
-    assert!(matches!(actions[..], [SiteAction::Send(_)]), "{actions:?}");
 }

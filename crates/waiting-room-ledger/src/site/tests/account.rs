@@ -190,14 +190,15 @@ fn valkey_agrees_with_the_ledgers_of_a_site() {
     Accounts::ALL.into_iter().for_each(|accounts| agree(Engine::Valkey, accounts));
 }
 
-/// Compares both in random worlds. `PROPTEST_CASES` makes it longer.
+/// Compares both in random worlds: one for each four cases of `PROPTEST_CASES`, since a world is a hundred
+/// commands to a server.
 fn agree(engine: Engine, accounts: Accounts) {
     let server = start(engine);
     let url = server.url();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-    let cases =
-        std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(24);
-    let config = ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() };
+    let config = ProptestConfig::default();
+    let cases = config.cases.div_ceil(4);
+    let config = ProptestConfig { cases, failure_persistence: None, ..config };
     let mut runner = TestRunner::new(config);
     let seen = Cell::new(Seen::default());
     let result = runner.run(&commands(accounts), |commands| {

@@ -2,25 +2,16 @@
 //! test.
 
 mod losses;
-mod site;
 
 use std::time::Duration;
 
 use waiting_room_core::{Reason, Store, time::Clock};
-use waiting_room_engines::Engine;
 
-use self::site::{ActiveVisitors, BEGIN, LEASE, NewVisitors, Site, held};
+use super::site::{ActiveVisitors, BEGIN, LEASE, NewVisitors, Site, held, on_each};
 
 /// The shortest time that matters.
 const TICK: Duration = Duration::from_micros(1);
 const MINUTE: Duration = Duration::from_secs(60);
-
-/// Runs a test on each engine.
-async fn on_each(test: impl AsyncFn(Engine)) {
-    for engine in Engine::ALL {
-        test(engine).await;
-    }
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_new_visitor_needs_a_slot_and_a_place_in_the_minute() {

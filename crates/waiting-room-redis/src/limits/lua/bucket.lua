@@ -53,8 +53,8 @@ function bucket.mark(ask)
     return now_us, ask.level
 end
 
--- Refunds a charge that raised the level to `level` at `at_us`. Only the part of the charge by
--- which the level has not yet fallen is refunded.
+-- Refunds a charge that raised the level to `level` at `at_us`. The part of the charge that has
+-- already leaked out of the level is not refunded.
 function bucket.refund(ask, cost, at_us, level)
     local left = math.max((at_us - now_us) * ask.per_us + level, 0)
     ask.level = math.max(ask.level - math.min(cost * ask.period, left), 0)

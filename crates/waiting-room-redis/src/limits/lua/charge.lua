@@ -15,7 +15,7 @@
 --        1 allowed, 0 refused, -1 not decided; remaining, reset_us, retry_us or -1, delay_us, two
 --        marks, the size of the block}
 --       or {another secret}: nothing was done, because the other nodes hash keys with that secret
--- time  the server's clock plus a skew for the group, so that time runs backwards for no key
+-- time  the server's clock plus a skew for the group, so that time never runs backwards for any key
 
 -- For each code, the function that creates the meters of its family. The function `code` in
 -- meter.rs returns the same codes.

@@ -5,7 +5,7 @@
 -- order of time, see `phases.rs`. The field `course`, which is absent until the room has events, is
 -- unpacked into `room.course`:
 --
---   next_us   the time from which the phase is another one, or nil if it never changes again
+--   next_us   the time at which the phase changes next, or nil if it never changes again
 --   stage     'idle', 'prequeue' or 'active'
 --   start_us  the start of the event of the prequeue or of the active event
 --   waits     whether visitors wait for the start, because no operator has set another mode

@@ -7,20 +7,20 @@
 --   event, seed what a node needs to compute places, which it passes to the scripts
 --   begins_us   the beginning of the prequeue
 --   highest     the highest number that was assigned, or presented with a ticket
---   started_us  the start of the event, or nil before
---   settled_us  the time from which all present entrants have checked in; nil before the start, and
+--   started_us  the start of the event, or nil before the start
+--   settled_us  the time by which all present entrants have checked in; nil before the start, and
 --               again once that time has passed
 --   entrants    the number of entrants, or nil while it is not known
 --   refresh_us  the longest refresh interval since the beginning of the prequeue
 --   since_us    the time since which the room knows of departures, see `recall`
 --   is_blind    whether the room did not know at the start which entrants were present, because it
---               had lost visitors or had slept over the start. Only those who were admitted or have
+--               had lost visitors or had slept through the start. Only those who were admitted or have
 --               left then count as gone.
 --
 -- The field 'E' + id of VISITORS contains the number of an entrant in line, the tag of the draw in
--- which it was assigned, the entrant's place, or 0 while the place is unknown, and, if it is not 0,
--- the number of `recall`. A place is also the entrant's rank in PRESENT: all places are less, and
--- all arrivals are more than 2^40.
+-- which it was assigned, the entrant's place, or 0 while the place is unknown, and the result of
+-- `recall`, if it is not 0. A place is also the entrant's rank in PRESENT: all places are less than
+-- 2^40, and all arrivals are more.
 --
 -- GONE contains, until the draw is settled:
 --
@@ -30,18 +30,18 @@
 --   2^40 ...      present visitors without a number, by arrival, if that is before the start
 --
 -- Only entrants who are present thus have no entry, so they can be counted, although most of them
--- still stand where they arrived.
+-- are still ordered by arrival.
 
 local ENTRANT = 'E'
 local PENDING, AWAY = 2 ^ 33, 2 ^ 34
--- The longest time after the start until the first script, if there are present entrants: the first
+-- The longest time from the start to the first script if any entrant is present, because the first
 -- of them check in within about three seconds.
 local PROMPT_US = 5 * 1000000
 -- The maximum number of entries of GONE. Entrants beyond this number count as ahead until the draw is
 -- settled.
 local MAX_GONE = 2 ^ 20
 -- The number of departed entrants whose places one check-in requests, and the number of check-ins of
--- one script that request them. A place takes a node about 14 microseconds.
+-- one script that request them. Computing a place takes a node about 14 microseconds.
 local PLACES_AT_ONCE = 64
 local MAX_ASKING = 8
 
@@ -78,20 +78,20 @@ local function numbered_from_us(draw)
     return room.since_us > draw.begins_us and room.since_us + settles_after_us(room.refresh_interval_us) or 0
 end
 
--- Fixes the number of entrants. Nodes learn of it because the version rises.
+-- Fixes the number of entrants. Nodes learn this number because the version rises.
 local function freeze_draw(draw, count)
     draw.entrants = count
     room.version = next_version()
 end
 
--- Starts an event at a time that the room notices now. `is_known` is whether the room has followed its
+-- Starts an event, whose start the room notices now. `is_known` says whether the room has followed the
 -- prequeue.
 local function start_draw(draw, start_us, is_known)
     local is_complete = is_known and numbered_from_us(draw) <= start_us
     local is_awake = room.now_us - start_us <= PROMPT_US
     draw.is_blind = draw.is_blind or not (is_complete and is_awake)
-    -- A blind draw is settled as early as possible. Another one has no reason to hurry, so it waits for
-    -- those who checked in under earlier rules.
+    -- A blind draw is settled as early as possible. Any other draw has no reason to hurry, so it waits
+    -- for the visitors who checked in under earlier rules.
     local refresh_us = draw.is_blind and room.refresh_interval_us or draw.refresh_us
     draw.started_us, draw.settled_us = start_us, room.now_us + settles_after_us(refresh_us)
     if is_complete then
@@ -244,15 +244,15 @@ local function note_away(id)
     end
 end
 
--- Takes note that an entrant is admitted who has no place with its number, because the room has lost its
--- state.
+-- Takes note of the admission of an entrant that has no place with its number, because the room has lost
+-- its state.
 local function depart_unplaced(ticket)
     if ticket.number and open_draw() then
         set_gone({number = ticket.number, place = ticket.place or 0}, PENDING)
     end
 end
 
--- Takes note that a visitor is present who was not before. It is an entrant if `number` is not nil.
+-- Takes note that a visitor has become present. The visitor is an entrant if `number` is not nil.
 local function note_return(number)
     if number and open_draw() then
         redis.call('ZREM', GONE, digits(number))
@@ -260,7 +260,7 @@ local function note_return(number)
 end
 
 -- Reads the number that a visitor presents in the current argument, if it is a number in the current
--- draw. It is followed by the places of departed entrants, if a script has asked for them.
+-- draw. The number is followed by the places of departed entrants, if a script has asked for them.
 local function shown_entrant(at)
     local draw = current_draw()
     if not draw or #room.argument < at then
@@ -284,9 +284,9 @@ local function shown_entrant(at)
     }
 end
 
--- Returns the number of entrants with better places who were no longer waiting when an entrant, whose
--- ticket is from before a loss of state, last checked in: they were inside, had left or were away. The
--- room knows nothing of them, and they delay no entrant.
+-- For an entrant whose ticket is from before a loss of state: returns how many entrants with better
+-- places were no longer waiting at its last check-in, because they were inside, had left or were away.
+-- The room knows nothing about these entrants, and they do not delay any other.
 local function recall(ticket, own, shown)
     if own then
         return own.recalled
@@ -298,7 +298,7 @@ local function recall(ticket, own, shown)
 end
 
 -- Determines the number and the place of a visitor, and returns its rank in the order of arrival.
--- Until its node has computed its place, this is not its rank yet.
+-- Until the visitor's node has computed its place, the result is not yet its final rank.
 --
 -- `own` is the entry of a visitor in line. A number counts only in the draw in which it was assigned.
 -- A room that has lost its state learns the number from the ticket.
@@ -344,7 +344,7 @@ local function note_place(id, ticket)
 end
 
 -- Returns the numbers of some entrants in GONE whose places are unknown. Each of the first visitors
--- of a batch gets other ones.
+-- of a batch gets different numbers.
 local function pending_departures()
     local asked = room.asked or 0
     if asked >= MAX_ASKING then
@@ -360,9 +360,10 @@ local function pending_departures()
     return departed
 end
 
--- Returns the question that a node has to answer before the script can decide on a visitor, or nil:
--- what the place of the visitor is and, until the draw is settled, of some departed entrants. After
--- an answer, no further places of departed entrants are needed, so no visitor asks forever.
+-- Returns the question that a node has to answer before the script can decide on a visitor, or nil
+-- if there is none. The question asks for the visitor's place and, until the draw is settled, for
+-- the places of some departed entrants. After an answer, no further places of departed entrants are
+-- needed, so no visitor asks forever.
 local function question(ticket, shown)
     local draw = current_draw()
     if not draw or not draw.entrants or not ticket.number or ticket.number > draw.entrants then
@@ -381,9 +382,9 @@ local function awaits_draw(ticket)
     return draw and ticket.number and draw.started_us and not draw.entrants
 end
 
--- Takes note of a present visitor without a number, and returns the number of those behind it who are
--- ordered by a time before the start, too. Those who have not checked in since the beginning of the
--- prequeue are not known, and count as ahead.
+-- Takes note of a present visitor without a number, and returns how many such visitors behind it are
+-- also ordered by a time before the start. Visitors who have not checked in since the beginning of
+-- the prequeue are not known, and count as ahead.
 local function behind_without_number(id, order_us)
     add_gone(order_us, id)
     local rank = redis.call('ZRANK', GONE, id)
@@ -391,8 +392,8 @@ local function behind_without_number(id, order_us)
 end
 
 -- Returns the number of visitors who count as ahead, of whom `ahead` are present and have better
--- ranks. Just after a draw, these include the entrants with better places who have not checked in
--- yet, as far as they are present. The visitor is in PRESENT.
+-- ranks. Just after a draw, these include the present entrants with better places who have not
+-- checked in yet. The visitor is in PRESENT.
 local function ahead_after_draw(id, ticket, order_us, ahead)
     local draw = current_draw()
     if not draw or not draw.settled_us or room.queueing_method == 'random' and not draw.is_blind then
@@ -402,7 +403,7 @@ local function ahead_after_draw(id, ticket, order_us, ahead)
         return math.max(ahead, ticket.place - 1 - gone - ticket.recalled)
     elseif order_us < draw.started_us and room.queueing_method ~= 'random' then
         -- A visitor who came before the start, but got no place before it, is behind all entrants,
-        -- including those who still stand where they arrived.
+        -- including those who are still ordered by arrival.
         local before = redis.call('ZCOUNT', PRESENT, '-inf', '(' .. digits(draw.started_us))
         local behind = not draw.is_blind and not ticket.number
             and behind_without_number(id, order_us) or 0
@@ -440,9 +441,9 @@ local function arrive(id, ticket, was_present)
     end
 end
 
--- Adds what a node writes into the ticket of an entrant to a reply: the number or 0, the tag of the
--- draw, the place or 0, the number of entrants or -1, and 1 if the position is not known before
--- the start.
+-- Adds to a reply what a node writes into the ticket of an entrant: the number or 0, the tag of the
+-- draw, the place or 0, the number of entrants or -1, and 1 if the position is not known before the
+-- start.
 local function with_entrant(reply, ticket)
     local draw = current_draw()
     if draw then

@@ -33,8 +33,8 @@ local function forget_visitors()
     set_pages(1)
 end
 
--- Returns whether the sizes of the room contradict the numbers of entries, which no script causes
--- that runs to its end.
+-- Returns whether the sizes of the room contradict the numbers of entries, which cannot happen if
+-- every script runs to its end.
 local function are_sizes_wrong(counts)
     local deadlines, present = counts[2], counts[3]
     return math.min(room.active, room.places, room.records) < 0 or present > room.places
@@ -67,7 +67,7 @@ local function has_lost_keys()
     end
     if is_lost then
         redis.call('DEL', NETWORKS)
-        -- Who is neither in line nor in GONE may be present or not.
+        -- A visitor who is neither in line nor in GONE may or may not be present.
         if room.course and room.course.draw then
             room.course.draw.is_blind = true
         end

@@ -25,7 +25,7 @@ local function lapse(id, kind, deadline_us, second, third)
     end
 end
 
--- Returns what the room knows of a visitor, or nothing if the visitor has no record: the session
+-- Returns what the room knows about a visitor, or nothing if the visitor has no record: the session
 -- {bucket, accepted_us, expires_us} or nil, the kind of the record, and the arrival of a visitor in
 -- line. A lapsed record of this visitor is handled first, even if many other records have lapsed.
 local function visitor(id)
@@ -78,9 +78,9 @@ local function clear_page(number)
     set_page(number, page ~= '' and header(number, first_us) .. string.sub(page, HEADER + 1) or '')
 end
 
--- Lets the rest of the script run even if the server has no free memory. The server refuses commands
--- that may need memory only before the first write of a script. This write changes nothing, since
--- no page has an empty name.
+-- Lets the rest of the script run even if the server has no free memory. Once a script has written
+-- something, the server no longer refuses commands that may need memory. This write changes nothing,
+-- since no page has an empty name.
 local function write_without_free_memory()
     redis.call('ZREM', DEADLINES, '')
 end
@@ -108,9 +108,9 @@ local function clear()
     return is_more or room.behind_us ~= nil
 end
 
--- Decides on each visitor in ARGV, and returns the replies. `format` describes the arguments
--- after the visitor's id; `decide` also gets the position of the bytes that follow them, and the
--- whole argument. `proofs_may_be_void` is whether `decide` looks for ended sessions.
+-- Decides on each visitor in ARGV, and returns the replies. `format` describes the arguments after
+-- the visitor's id; `decide` also gets the position of the bytes that follow them, and the whole
+-- argument. `proofs_may_be_void` says whether `decide` looks for ended sessions.
 local function for_each_visitor(format, decide, proofs_may_be_void)
     local ids, replies = {}, {}
     for i = 2, #ARGV do

@@ -67,7 +67,7 @@ local function keep_place(id, arrived_us, interval)
     end
 end
 
--- Removes a visitor from PRESENT who was added for a decision, and gets no place.
+-- Removes from PRESENT a visitor who was added for a decision, and who does not get a place.
 local function step_back(id)
     redis.call('ZREM', PRESENT, id)
     unmark(id)

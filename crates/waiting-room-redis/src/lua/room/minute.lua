@@ -1,10 +1,10 @@
 -- The admissions of the last minute, stored as a list of their times, newest first. They count for
--- `room.held_us`: sixty seconds, or slightly more if the limit on new visitors is one of all sites.
+-- `room.held_us`: sixty seconds, or slightly more if all sites share the limit on new visitors.
 
 -- Returns whether one more visitor may be admitted in addition to `reserved` other visitors.
 --
--- With a limit of n admissions per minute, the (n - reserved)-th latest admission must not count any
--- more, if it exists.
+-- With a limit of n admissions per minute, the (n - reserved)-th latest admission, if it exists,
+-- must no longer count.
 local function conforms(reserved)
     if not room.new_users_per_minute then
         return true
@@ -19,8 +19,7 @@ local function conforms(reserved)
 end
 
 -- Adds the admissions by this script to the list, all at the current time. For each of them, up to
--- two entries that do not count any more are dropped, so that the list shrinks again after a busy
--- minute.
+-- two entries that no longer count are dropped, so that the list shrinks again after a busy minute.
 local function write_admissions()
     if room.admitted == 0 then
         return
@@ -53,8 +52,8 @@ local function count_since(at_us)
     return inside
 end
 
--- Returns the number of visitors who were admitted in the last 60 seconds, and drops the times that do
--- not count any more.
+-- Returns the number of visitors who were admitted in the last 60 seconds, and drops the times that no
+-- longer count.
 local function count_minute()
     local kept = count_since(room.now_us - room.held_us)
     if kept == 0 then

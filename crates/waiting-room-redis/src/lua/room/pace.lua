@@ -25,7 +25,7 @@ local function roll()
     pace.current = math.max(pace.current, index)
 end
 
--- Forgets the admissions that were counted, because an event that starts changes their rate.
+-- Forgets the admissions that were counted, because the start of an event changes their rate.
 local function restart_pace()
     roll()
     room.pace.began_us, room.pace.slices = room.now_us, {0}
@@ -117,7 +117,7 @@ local function second_touch_s(jitter)
 end
 
 -- Returns the number of seconds after which a visitor in the prequeue of an event has to check in
--- again. The last check-in before the start is postponed to just after the start, where the
+-- again. The last check-in before the start is postponed until just after the start, when the
 -- check-ins are spread over 2 seconds, or over a second for each 5000 visitors, see
 -- `interval_before_start` in the core.
 local function interval_before_start_s(jitter)

@@ -26,9 +26,8 @@ local HEADER, RECORD, ID = 7, 38, 16
 -- The mean number of records in a page, above which a page is split.
 local PER_PAGE = 8
 
--- The pages that this script has read, the numbers of those that it has changed, and the new scores
--- of pages in DEADLINES, each by the number of the page. The numbers of pages by the id of a
--- visitor.
+-- By the number of a page: the pages that this script has read, those that it has changed, and the
+-- new scores of pages in DEADLINES. By the id of a visitor: the number of its page.
 local pages, changed, scores, numbers = {}, {}, {}, {}
 
 -- Returns the name of a page, its field of VISITORS and its member of DEADLINES.
@@ -173,8 +172,9 @@ end
 -- Writes the changed pages. `fields` and `gone` are further fields of VISITORS to set and to
 -- delete.
 --
--- The sizes are written together with the pages, by commands none of which can fail if the first
--- does not. A script that stops elsewhere therefore leaves sizes that agree with the pages.
+-- The sizes are written together with the pages: if the first of these commands does not fail, none
+-- of the others can. A script that stops elsewhere therefore leaves sizes that agree with the
+-- pages.
 local function write_pages(fields, gone)
     while room.records > room.pages * PER_PAGE do
         split_page()

@@ -167,8 +167,8 @@ local function hold(id, pass)
 end
 
 -- Returns whether the room of a site may extend sessions: it has a lease, and a slot for each of its
--- visitors. A slot from before a loss belongs to a visitor who may be among them. Counters are for new
--- visitors only.
+-- visitors. Slots from before a loss count, too, because they belong to visitors who may be among
+-- these. Counters apply to new visitors only.
 local function may_prolong()
     if room.site.counters then
         return true
@@ -193,7 +193,7 @@ local function can_take_up(pass, last_check_in_us)
     if site and site.counters then
         return true
     elseif site and site.slots.ghosts > 0 then
-        -- The slot of the visitor is one of those that are kept since the loss.
+        -- The slot of the visitor is one of those that have been kept since the loss.
         site.slots.ghosts, room.total_active_users = site.slots.ghosts - 1, room.total_active_users + 1
         room.is_site_changed = true
         return true

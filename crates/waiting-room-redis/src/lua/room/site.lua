@@ -5,7 +5,7 @@
 --
 --   slots              the account of the limit on active visitors
 --   minute             the account of the limit on new visitors, whose slots are places in the minute;
---                      nil if that limit is one of the site, as in the rules
+--                      nil if that limit is the site's own, as in the rules
 --   agent, agent_until_us   the node that talks to the global ledger, and until when
 --   doors              for each node: {visitors who wait for a slot at its door, until when}
 --   counters           in place of the accounts, if the sites count instead of holding slots:
@@ -25,7 +25,7 @@
 --   has_account        whether there is an account
 --   granted, returned  the totals of slots in this epoch; the difference is the allowance
 --   lease_end_us       the end of the lease
---   heard_us           when the message was sent that the newest grant replies to
+--   heard_us           the send time of the message that the newest grant replies to
 --   reserve            the number of unused slots that the site may keep
 --   recalled_until_us  the time until which unused slots are given back at once
 --   ghosts             slots that visitors from before a loss may have, until ghosts_until_us
@@ -55,8 +55,9 @@ local function use_plan()
     end
 end
 
--- Begins to count again if a calendar minute has begun, by the slots that are planned for it. They
--- stay as they are during the minute, because visitors who are admitted in it are not in the snapshot.
+-- If a calendar minute has begun, begins to count again, with the slots that are planned for it. These
+-- slots do not change during the minute, because visitors who are admitted in that minute are not in
+-- the snapshot.
 local function turn_minute()
     local counters, minute = room.site.counters, math.floor(room.now_us / MINUTE_US)
     if minute == counters.minute then
@@ -92,7 +93,7 @@ local function use_allowances()
     local site = room.site
     if site.counters then
         turn_minute()
-        -- The limit on new visitors is that of the world, and part of the plan.
+        -- The limit on new visitors applies to all sites together, and is part of the plan.
         room.total_active_users, room.new_users_per_minute = site.counters.ceiling, nil
         return
     end
@@ -102,15 +103,15 @@ local function use_allowances()
     end
 end
 
--- Begins to use the accounts. Only the rules of a site's room have no slots, so such a room without
--- accounts was lost, or has just been opened.
+-- Begins to use the accounts. Only the rules of a site's room have no slots. If such a room has no
+-- accounts, it was lost, or has just been opened.
 local function open_site()
     room.site = room.site or {slots = new_account(), agent = '', agent_until_us = 0, doors = {}}
     use_allowances()
 end
 
--- Begins a new life of the site in an account after a loss: other sites may have received its slots
--- meanwhile. A node proposes another incarnation with its next report.
+-- After a loss, begins a new life of the site in an account, because other sites may have received
+-- the site's slots in the meantime. A node proposes another incarnation with its next report.
 local function begin_life(account)
     local term, epoch_term, epoch_count = account.term, account.epoch_term, account.epoch_count
     for field, value in pairs(new_account()) do

@@ -62,8 +62,8 @@ local function begin_anew()
 end
 
 -- Restarts the room's memory if the server has a new run id, because the server may have lost the
--- latest writes. INFO takes time, so it is called at most once every 50 ms, and not in every script,
--- except in the room of a site, where a lost write could be one that gave slots to another site.
+-- latest writes. INFO takes time, so it is called at most once every 50 ms. In the room of a site,
+-- however, every script calls it, because a lost write could have given slots to another site.
 local function check_server()
     if not room.site and room.now_us - room.checked_us < CHECK_SERVER_EVERY_US then
         return

@@ -1,19 +1,19 @@
 -- The accounts of a site: what it gives back, what it asks for, and what it hears. The counterpart of
--- this file is `model/site` in `waiting-room-ledger`, which it is compared with.
+-- this file is `model/site` in `waiting-room-ledger`. The two are compared with each other.
 --
 -- A new visitor needs a slot and, if the sites share the limit on new visitors, a place in the minute.
--- The site asks for both in one order: for a slot only once there is a place for it. So two sites
--- never hold one thing each that the other one waits for.
+-- The site always asks for them in the same order: for a slot only once there is a place for it. Two
+-- sites therefore never each hold what the other one waits for.
 --
--- Only counters are read, so a script takes the same time in a room of a million visitors.
+-- Only counters are read, so a script takes no longer in a room with a million visitors.
 
--- The number of visitors in line for whom slots are asked, unless more than that are admitted within
--- SOON_S seconds, if there is no order across sites: that of a random line, and that of sites that count.
--- Each site then gets a few slots in turn.
+-- If there is no order across sites, because the line is random or the sites count, slots are requested
+-- for only this many visitors in line, or for as many as are admitted within SOON_S seconds if that is
+-- more. Each site then gets a few slots in turn.
 local FEW = 8
 local SOON_S = 3
 -- How long a granted slot is kept for a visitor in line. At the front of the line, visitors check in every
--- two seconds with jitter, which is rounded up to three.
+-- two seconds plus jitter, rounded up to three.
 local PROMISE_US = 4 * 1000000
 -- The time constant of the demand, and the shortest time between two updates, in milliseconds.
 local MEMORY_MS = 10000
@@ -55,7 +55,7 @@ local function used_slots(account)
     return new_visitors
 end
 
--- Returns the number of slots that are neither in use nor kept for visitors of before a loss.
+-- Returns the number of slots that are neither in use nor kept for visitors from before a loss.
 local function unused_slots(account)
     return math.max(account.granted - account.returned - used_slots(account) - account.ghosts, 0)
 end
@@ -80,8 +80,8 @@ end
 local function who_would_enter()
     local line, is_random = redis.call('ZCARD', PRESENT), room.queueing_method == 'random'
     if line > 0 and (is_random or room.site.counters) then
-        -- A site that counts admits few visitors once the slots of a minute are taken, and all of them are
-        -- free when another one begins.
+        -- Once the slots of a minute are taken, a site that counts admits few visitors, but when the next
+        -- minute begins, all of its slots are free.
         local rate = is_random and per_second() or math.max(per_second(), room.rate)
         line = math.min(line, math.max(FEW, math.ceil(rate * SOON_S)))
     end
@@ -109,8 +109,8 @@ local function about_to_enter()
     return count + who_would_enter(), count
 end
 
--- Returns for how many of the visitors who are about to enter the slots of an account matter: places
--- in the minute while there is a lease on slots, and slots for the places that there are.
+-- Returns how many of the visitors who are about to enter need slots of an account. They need places
+-- in the minute only while there is a lease on slots, and slots only if there are places for them.
 local function who_need(account, visitors)
     local site = room.site
     if account == site.minute then
@@ -119,13 +119,14 @@ local function who_need(account, visitors)
     return site.minute and math.min(visitors, free_in(site.minute)) or visitors
 end
 
--- Returns whether unused slots have to be given back at once, since a visitor waits elsewhere.
+-- Returns whether unused slots have to be given back at once, because a visitor waits elsewhere.
 local function is_recalled(account)
     return account.has_account and room.now_us < account.recalled_until_us
 end
 
--- Returns the number of slots that visitors may take. While visitors wait at other sites, these are the slots
--- that were granted for visitors of this site; a place in the minute needs such a slot, and may be any.
+-- Returns the number of slots that visitors may take. While visitors wait at other sites, these are only the
+-- slots that were granted for visitors of this site. Any place in the minute may be taken, because it also
+-- needs such a slot.
 local function usable_slots(account)
     if account == room.site.slots and is_recalled(account) then
         return account.promised
@@ -144,7 +145,8 @@ local function surplus(account, visitors)
     return math.max(unused - account.promised - math.max(account.reserve, others), 0)
 end
 
--- Gives back what is not needed. From now on it is not used here, so that it may be reported.
+-- Gives back the slots that are not needed. From now on, these slots are not used here, so they may
+-- be reported as returned.
 local function give_back_surplus(account, visitors)
     account.returned = account.returned + surplus(account, visitors)
     use_allowances()

@@ -22,13 +22,15 @@ struct Bench {
     rate: u32,
     refused: u64,
     secs: u64,
+    session: Duration,
 }
 
 impl Bench {
     fn new(rate: u32) -> Self {
-        let mut bench = Self { controller: Controller::new(100, 1_000), rate, refused: 0, secs: 0 };
+        let controller = Controller::new(100, 1_000);
+        let session = Duration::from_secs(60);
         // Refusals before the first sample are no sign of an overload.
-        bench.refused = 7;
+        let mut bench = Self { controller, rate, refused: 7, secs: 0, session };
         assert!(!bench.controller.is_due(at(0)));
         bench
     }
@@ -37,7 +39,7 @@ impl Bench {
         let rate = self.rate;
         let active = self.rate;
         let slots = 10_000;
-        let session = Duration::from_secs(60);
+        let session = self.session;
         Observation { rate, is_rate_used_up, active, slots, session }
     }
 
@@ -160,6 +162,14 @@ fn a_change_by_an_operator_is_the_new_starting_point() {
         assert_eq!(bench.period(&idle, 0, true), RateStep::Keep(TuningCause::Settling));
     }
     assert_eq!(bench.period(&idle, 0, true), RateStep::Set(850, TuningCause::Spare));
+    // After a decrease, the visitors of earlier rates stay for half of a session.
+    bench.session = Duration::from_secs(120);
+    bench.rate = 700;
+    assert_eq!(bench.period(&idle, 0, true), RateStep::Keep(TuningCause::ChangedElsewhere));
+    for _ in 0..5 {
+        assert_eq!(bench.period(&idle, 0, true), RateStep::Keep(TuningCause::Settling));
+    }
+    assert_eq!(bench.period(&idle, 0, true), RateStep::Set(750, TuningCause::Spare));
 }
 
 /// A service with 20 permits, in which each active visitor needs 0.1 permits. Sessions last

@@ -34,6 +34,7 @@ fn a_flaw_is_named_with_its_line() {
         ("hours = { $count ->\n [uno] x\n}", "2: the form `[uno]` of `hours`"),
         ("hours = { $count ->\n *[one] x\n}", "2: the form `[one]` of `hours`"),
         ("hours = { $count ->\n [one] x\n [one] x\n}", "3: the form `[one]` of `hours`"),
+        ("hours = { $count ->\n [other] x\n}", "2: the form `[other]` of `hours`"),
         ("hours = { $count ->\n one\n}", "2: \"one\" in place of a form of `hours`"),
         ("keep = a\u{7}", "1: the control character '\\u{7}'"),
     ];

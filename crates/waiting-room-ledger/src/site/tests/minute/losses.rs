@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use waiting_room_core::Reason;
 
-use super::{
-    TICK, on_each,
-    site::{ActiveVisitors, BEGIN, MINUTE, NewVisitors, SLOTS, Site, held},
+use super::TICK;
+use crate::site::tests::site::{
+    ActiveVisitors, BEGIN, MINUTE, NewVisitors, SLOTS, Site, held, on_each,
 };
 
 /// The time after which no place of before a loss can be in use, in whole microseconds.

@@ -7,8 +7,10 @@ use rand_distr::{Distribution, Exp1};
 use rand_pcg::Pcg64Mcg;
 use waiting_room_core::{ConfigError, Timestamp, VisitorId, room::event::Commitment};
 
-use crate::{
-    Arrivals, EventPromise, Oracle, Report, Scenario, Trace, VisitorNo,
+use waiting_room_sim::{Arrivals, EventPromise, Oracle, Report, Trace, VisitorNo};
+
+use super::{
+    Scenario,
     desk::{Desk, Door, Reply},
     person::{Outcome, Person},
     visitors::Crowd,
@@ -16,7 +18,7 @@ use crate::{
 
 /// A room, its visitors, and the oracle that watches them.
 #[derive(Debug)]
-pub struct World(Run<Desk>);
+pub(crate) struct World(Run<Desk>);
 
 impl World {
     /// Creates the world of a scenario, before the first arrival. Arrivals follow the trace.
@@ -24,20 +26,14 @@ impl World {
     /// # Errors
     ///
     /// The first rule of the room or of its event that is invalid.
-    pub fn new(scenario: &Scenario, trace: &Trace) -> Result<Self, ConfigError> {
+    pub(crate) fn new(scenario: &Scenario, trace: &Trace) -> Result<Self, ConfigError> {
         let schedule = scenario.schedule(Run::<Desk>::START)?;
         let desk = Desk::new(scenario.rules(), scenario.recovery)?.with_schedule(schedule)?;
         Ok(Self(Run::new(desk, scenario, trace)))
     }
 
-    /// Jumps to the next event and returns its time; `None` when there are no more events.
-    pub fn step(&mut self) -> Option<Timestamp> {
-        self.0.step()
-    }
-
     /// Runs until there are no more events: the trace has ended, and all visitors have gone.
-    #[must_use]
-    pub fn run(self) -> Report {
+    pub(crate) fn run(self) -> Report {
         self.0.run()
     }
 }
@@ -94,7 +90,7 @@ impl<D: Door> Run<D> {
         let crowd = Crowd::new(scenario.habits, scenario.limits.place_retention);
         let rng = Pcg64Mcg::from_rng(&mut seeds);
         let mut arrivals =
-            Arrivals::new(trace, Self::START, scenario.minute, Pcg64Mcg::from_rng(&mut seeds));
+            Arrivals::new(trace, Self::START, MINUTE, Pcg64Mcg::from_rng(&mut seeds));
         let next_arrival = arrivals.next();
         let mut queue = BinaryHeap::new();
         if let Some(after) = scenario.restart_after {
@@ -130,6 +126,7 @@ impl<D: Door> Run<D> {
         self.oracle.finish(self.now).with_seed(self.seed)
     }
 
+    /// Jumps to the next event and returns its time; `None` when there are no more events.
     pub(crate) fn step(&mut self) -> Option<Timestamp> {
         let queued = self.queue.peek().map(|Reverse((at, _))| *at);
         match self.next_arrival {
@@ -271,6 +268,8 @@ impl<D: Door> Run<D> {
     }
 }
 
+/// The duration of a minute of the trace.
+const MINUTE: Duration = Duration::from_secs(60);
 /// The share of the visitors of a prequeue who wait for the start.
 const WAITS_FOR_START: f64 = 0.5;
 

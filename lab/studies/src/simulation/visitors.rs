@@ -8,8 +8,7 @@ use rand_pcg::Pcg64Mcg;
 
 /// The habits of a crowd. Shares are between 0 and 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct Habits {
+pub(crate) struct Habits {
     /// The median time that visitors are willing to wait. The distribution is log-normal with a
     /// sigma of 1.
     pub patience: Duration,
@@ -148,8 +147,9 @@ fn seconds(seconds: f64) -> Duration {
 mod tests {
     use rand::SeedableRng;
 
+    use waiting_room_sim::seeds;
+
     use super::*;
-    use crate::seeds::seeds;
 
     const RETENTION: Duration = Duration::from_secs(300);
 

@@ -3,7 +3,7 @@
 use waiting_room_core::room::event::{Event, Lottery, Schedule, Seed};
 
 use super::*;
-use crate::ScheduledEvent;
+use crate::simulation::ScheduledEvent;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 

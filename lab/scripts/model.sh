@@ -3,7 +3,7 @@
 # run, and in many random ones, and prints the number of their states. Accepts names of tests, to
 # run only those.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 
-cargo test --quiet -p waiting-room-ledger --release --test escrow -- \
+cargo test --quiet --manifest-path lab/Cargo.toml -p waiting-room-studies --release --test escrow -- \
     --include-ignored --nocapture "$@"

@@ -27,7 +27,7 @@ use waiting_room_ledger::{
 };
 use waiting_room_redis::RedisStoreOptions;
 
-use crate::sites::{LASTING, keys};
+use crate::{LASTING, keys};
 
 const SITES: [u16; 3] = [1, 2, 3];
 const SESSION: Duration = Duration::from_secs(2);

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use waiting_room_core::Timestamp;
 
-use crate::{
-    VisitorNo,
+use waiting_room_sim::VisitorNo;
+
+use super::{
     desk::{Reply, Token},
     visitors::Temper,
 };

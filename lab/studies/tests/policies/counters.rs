@@ -4,15 +4,15 @@ use super::*;
 
 /// The counters of the world: one for each site, and Anywhere's.
 #[derive(Default)]
-pub(super) struct Counters {
+pub(crate) struct Counters {
     sites: std::collections::BTreeMap<SiteId, TicketCounter>,
     anywhere: TicketCounter,
-    pub(super) asked: u32,
+    pub(crate) asked: u32,
 }
 
 impl Counters {
     /// The decision about a new visitor of this node, with counters that reply at once.
-    pub(super) fn rule(
+    pub(crate) fn rule(
         &mut self,
         admission: &mut SiteAdmission,
         site: SiteId,
@@ -31,7 +31,7 @@ impl Counters {
     }
 
     /// The number of visitors of this node that are admitted, out of `visitors`.
-    pub(super) fn admitted(
+    pub(crate) fn admitted(
         &mut self,
         admission: &mut SiteAdmission,
         site: SiteId,
@@ -41,6 +41,13 @@ impl Counters {
         let rulings = (0..visitors).map(|_| self.rule(admission, site, now));
         rulings.map(|ruling| u32::from(ruling == SlotDecision::Admit)).sum()
     }
+}
+
+/// The reply of a counter from which this many tickets were drawn before.
+pub(crate) fn reply(before: u32, request: &CounterRequest) -> CounterReply {
+    let mut counter = TicketCounter::new();
+    (0..before).for_each(|_| _ = counter.take(request, noted()));
+    counter.take(request, noted())
 }
 
 #[test]
@@ -85,28 +92,12 @@ fn an_older_snapshot_changes_nothing() {
 }
 
 #[test]
-fn the_first_call_to_a_counter_fixes_the_slots_of_the_minute() {
-    let mut counter = TicketCounter::new();
-    let minute = Minute::of(noted());
-    let request =
-        |slots| CounterRequest { pool: Pool::Site, minute, slots, knows_world: true, open: slots };
-    assert_eq!(counter.take(&request(2), noted()), CounterReply { before: 0, slots: 2 });
-    assert!(counter.take(&request(9), noted()).admits(&request(9)));
-    let full = CounterReply { before: 2, slots: 2 };
-    assert_eq!(counter.take(&request(9), noted()), full);
-    assert!(!full.admits(&request(9)) && full.is_dry());
-    // A node that knows of fewer slots may not use more, but the pool is not dry for other nodes.
-    let reply = CounterReply { before: 1, slots: 2 };
-    assert!(!reply.admits(&request(1)) && !reply.is_dry());
-}
-
-#[test]
 fn a_ticket_that_comes_after_the_turn_of_the_minute_is_good() {
     let mut admission = admission(rules(SlotPolicy::Counters), SAN_JOSE, state(3));
     let SlotDecision::Request(request) = admission.arrive(clock(11, 45, 59)) else {
         panic!("there are slots")
     };
-    let reply = CounterReply { before: 14, slots: 15 };
+    let reply = reply(14, &request);
     assert_eq!(admission.on_reply(&request, reply, clock(11, 46, 0)), SlotDecision::Admit);
 }
 
@@ -116,7 +107,7 @@ fn a_call_without_a_ticket_at_the_turn_of_the_minute_starts_over() {
     let SlotDecision::Request(request) = admission.arrive(clock(11, 45, 59)) else {
         panic!("there are slots")
     };
-    let dry = CounterReply { before: 15, slots: 15 };
+    let dry = reply(15, &request);
     let SlotDecision::Request(again) = admission.on_reply(&request, dry, clock(11, 46, 0)) else {
         panic!("a new minute")
     };
@@ -138,50 +129,6 @@ fn a_clock_that_was_far_ahead_admits_again_once_it_is_set_right() {
     // Long after the snapshot there are no slots.
     assert_eq!(counters.admitted(&mut node, SAN_JOSE, 1, clock(12, 45, 0)), 0);
     assert_eq!(counters.admitted(&mut node, SAN_JOSE, 300, clock(11, 45, 30)), 16);
-}
-
-#[test]
-fn a_node_whose_clock_is_far_ahead_takes_no_minute_from_the_others() {
-    let mut counter = TicketCounter::new();
-    let minute = Minute::of(noted());
-    let request =
-        |minute| CounterRequest { pool: Pool::Site, minute, slots: 9, knows_world: true, open: 9 };
-    counter.take(&request(minute), noted());
-    let far = minute.next().next();
-    assert!(counter.take(&request(far), noted()).is_dry());
-    assert!(counter.take(&request(far.next()), noted()).is_dry());
-    assert!(counter.take(&request(minute), noted()).admits(&request(minute)));
-    // A clock that is a little ahead is tolerated.
-    assert!(counter.take(&request(minute.next()), noted()).admits(&request(minute.next())));
-}
-
-#[test]
-fn a_counter_whose_clock_was_far_ahead_counts_on_when_it_is_set_right() {
-    let mut counter = TicketCounter::new();
-    let minute = Minute::of(noted());
-    let request =
-        |minute| CounterRequest { pool: Pool::Site, minute, slots: 9, knows_world: true, open: 9 };
-    counter.take(&request(minute), noted());
-    counter.take(&request(Minute::of(clock(12, 45, 0))), clock(12, 45, 0));
-    assert_eq!(counter.take(&request(minute), noted()).before, 1);
-    counter.take(&request(Minute::of(clock(12, 45, 0))), clock(12, 45, 0));
-    counter.take(&request(Minute::of(clock(12, 46, 0))), clock(12, 46, 0));
-    assert!(counter.take(&request(minute), noted()).admits(&request(minute)));
-}
-
-#[test]
-fn a_counter_keeps_the_minute_before_and_no_other() {
-    let mut counter = TicketCounter::new();
-    let minute = Minute::of(noted());
-    let request =
-        |minute| CounterRequest { pool: Pool::Site, minute, slots: 9, knows_world: true, open: 9 };
-    counter.take(&request(minute), noted());
-    counter.take(&request(minute.next()), noted());
-    assert_eq!(counter.take(&request(minute), noted()).before, 1);
-    assert!(counter.take(&request(minute.previous()), noted()).is_dry());
-    counter.take(&request(minute.next().next()), clock(11, 46, 0));
-    assert!(counter.take(&request(minute), noted()).is_dry());
-    assert_eq!(counter.take(&request(minute.next()), noted()).before, 1);
 }
 
 #[test]

@@ -6,11 +6,12 @@ use waiting_room_core::{
     time::ManualClock,
 };
 
+use waiting_room_sim::{Report, Trace, seeds};
+
 use super::{Run, World};
-use crate::{
-    Habits, Report, Scenario, Trace,
+use crate::simulation::{
+    Habits, Scenario,
     desk::{Desk, Door, Reply, Token},
-    seeds::seeds,
 };
 
 mod events;
@@ -242,7 +243,7 @@ fn the_oracle_finds_each_fault_and_names_it() {
 fn time_only_moves_forward() {
     let mut world = World::new(&scenario(seeds(1)[0]), &morning()).unwrap();
     let clock = ManualClock::default();
-    while let Some(now) = world.step() {
+    while let Some(now) = world.0.step() {
         assert!(now >= waiting_room_core::time::Clock::now(&clock));
         clock.advance_to(now);
     }

@@ -1,4 +1,4 @@
-//! A site that shares both limits, and the global ledgers that a test is.
+//! A site that shares one limit or both, and the global ledgers that a test is.
 
 use std::time::Duration;
 
@@ -28,6 +28,9 @@ pub(super) const LEASE: Duration = Duration::from_secs(30);
 pub(super) const SLOTS: EscrowRules =
     EscrowRules::new().session(Duration::from_secs(270)).lease(LEASE);
 pub(super) const MINUTE: EscrowRules = EscrowRules::rolling_minute().lease(LEASE);
+/// The rules of a site of slots alone.
+pub(super) const SHORT: EscrowRules =
+    EscrowRules::new().session(Duration::from_secs(90)).lease(LEASE);
 pub(super) use SharedLimit::{ActiveVisitors, NewVisitors};
 
 /// How long a place in the minute is held.
@@ -47,6 +50,8 @@ pub(super) struct Site {
     pub(super) room: RedisStore,
     pub(super) clock: ManualClock,
     server: EngineServer,
+    /// The rules of the two accounts.
+    rules: [EscrowRules; 2],
     known: [Known; 2],
     pub(super) lives: u64,
     pub(super) at_door: u32,
@@ -73,25 +78,48 @@ pub(super) fn account(limit: SharedLimit, said: &SiteReport) -> AccountReport {
 impl Site {
     /// A site with this many slots and places in the minute.
     pub(super) async fn with(engine: Engine, slots: u64, places: u64) -> Self {
-        let server = start(engine);
-        let clock = ManualClock::new(BEGIN);
         // The limits in the rules have no say.
         let rules = RoomRules::new("shop", 100).session_duration(Duration::from_secs(240));
         let rules = rules.new_users_per_minute(1);
-        let room = connect(&server.url(), rules, |options| options.clock(clock.clone())).await;
-        let known = Known { epoch: (1, 0), granted: 0, is_recalled: false };
-        let known = [known; 2];
-        let minute = Some(held());
-        let lives = 1;
-        let at_door = 0;
-        let node = 7;
-        let visitors = 0;
-        let mut site = Self { room, clock, server, known, lives, at_door, node, minute, visitors };
+        let mut site = Self::new(engine, rules, SLOTS, Some(held())).await;
         site.join(ActiveVisitors, 0).await;
         site.join(NewVisitors, 0).await;
         site.grant(ActiveVisitors, slots).await;
         site.grant(NewVisitors, places).await;
         site
+    }
+
+    /// A site with this many slots, which shares no other limit. A pass lasts for 80 s and an eighth.
+    pub(super) async fn of_slots(engine: Engine, slots: u64) -> Self {
+        let rules = RoomRules::new("shop", 100).session_duration(Duration::from_secs(80));
+        let mut site = Self::new(engine, rules, SHORT, None).await;
+        site.join(ActiveVisitors, 0).await;
+        site.grant(ActiveVisitors, slots).await;
+        site
+    }
+
+    async fn new(
+        engine: Engine,
+        rules: RoomRules,
+        slots: EscrowRules,
+        minute: Option<Duration>,
+    ) -> Self {
+        let server = start(engine);
+        let clock = ManualClock::new(BEGIN);
+        let room = connect(&server.url(), rules, |options| options.clock(clock.clone())).await;
+        let known = Known { epoch: (1, 0), granted: 0, is_recalled: false };
+        Self {
+            room,
+            clock,
+            server,
+            rules: [slots, MINUTE],
+            known: [known; 2],
+            lives: 1,
+            at_door: 0,
+            node: 7,
+            minute,
+            visitors: 0,
+        }
     }
 
     pub(super) async fn report(&self, judged: Timestamp) -> SiteReport {
@@ -124,7 +152,7 @@ impl Site {
     }
 
     pub(super) async fn receive(&self, limit: SharedLimit, news: GlobalNews) {
-        let times = times(&[SLOTS, MINUTE][index(limit)]);
+        let times = times(&self.rules[index(limit)]);
         self.room.hear_for_site(limit, 1, &news, &times).await.unwrap();
     }
 
@@ -232,5 +260,12 @@ impl Site {
     pub(super) async fn restart(&mut self) {
         let () = self.connection().await.hset("{wr:shop}:room", "server", "other").await.unwrap();
         self.lives += 1;
+    }
+}
+
+/// Runs a test on each engine.
+pub(super) async fn on_each(test: impl AsyncFn(Engine)) {
+    for engine in Engine::ALL {
+        test(engine).await;
     }
 }

@@ -151,7 +151,7 @@ fn random_worlds_reach_the_limit_and_become_free_again() {
 }
 
 #[test]
-#[ignore = "takes a minute or so: scripts/model.sh"]
+#[ignore = "takes a minute or so: lab/scripts/model.sh"]
 fn many_random_worlds_are_right() {
     check("large", &LARGE, 5_000);
     check("narrow", &NARROW, 5_000);

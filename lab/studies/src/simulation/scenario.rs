@@ -11,20 +11,13 @@ use waiting_room_core::{
         event::{Commitment, Event, Schedule, Seed},
     },
 };
+use waiting_room_sim::{EventPromise, Limits};
 
-use crate::{EventPromise, Habits, Limits};
+use super::Habits;
 
 /// One run of the simulator.
-///
-/// ```
-/// use std::time::Duration;
-/// use waiting_room_sim::Scenario;
-///
-/// let scenario = Scenario::new(7).limits(200, 200, Duration::from_secs(60));
-/// assert_eq!(scenario.promises().total_active_users, 200);
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Scenario {
+pub(crate) struct Scenario {
     pub(crate) seed: u64,
     pub(crate) limits: Limits,
     pub(crate) line_capacity: u32,
@@ -33,14 +26,12 @@ pub struct Scenario {
     pub(crate) latency: Duration,
     pub(crate) loss: f64,
     pub(crate) habits: Habits,
-    pub(crate) minute: Duration,
     pub(crate) event: Option<ScheduledEvent>,
 }
 
 /// A scheduled event of a simulation. Its times are counted from the beginning of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "a scenario states all settings")]
-pub struct ScheduledEvent {
+pub(crate) struct ScheduledEvent {
     /// The beginning of the prequeue.
     pub prequeue_after: Duration,
     /// The start, from which visitors are admitted.
@@ -62,8 +53,7 @@ impl Scenario {
 
     /// Creates a scenario with 200 slots, 200 new visitors a minute and sessions of 60 seconds.
     /// Answers take no time, and nothing fails.
-    #[must_use]
-    pub fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self {
             seed,
             limits: Limits {
@@ -79,14 +69,12 @@ impl Scenario {
             latency: Duration::ZERO,
             loss: 0.0,
             habits: Habits::default(),
-            minute: Duration::from_secs(60),
             event: None,
         }
     }
 
     /// Sets the limits of the room.
-    #[must_use]
-    pub fn limits(
+    pub(crate) fn limits(
         mut self,
         users: u32,
         per_minute: impl Into<Option<u32>>,
@@ -99,23 +87,20 @@ impl Scenario {
     }
 
     /// Sets the number of places in the line. 100 000 by default.
-    #[must_use]
-    pub fn line_capacity(mut self, places: u32) -> Self {
+    pub(crate) fn line_capacity(mut self, places: u32) -> Self {
         self.line_capacity = places;
         self
     }
 
     /// Makes the room lose its memory `after` the beginning, and recover in this way.
-    #[must_use]
-    pub fn restart(mut self, after: Duration, recovery: Recovery) -> Self {
+    pub(crate) fn restart(mut self, after: Duration, recovery: Recovery) -> Self {
         self.restart_after = Some(after);
         self.recovery = recovery;
         self
     }
 
     /// Sets the mean time that a request takes to arrive, and an answer. The times are exponential.
-    #[must_use]
-    pub fn latency(mut self, mean: Duration) -> Self {
+    pub(crate) fn latency(mut self, mean: Duration) -> Self {
         self.latency = mean;
         self
     }
@@ -123,30 +108,21 @@ impl Scenario {
     /// Sets the share of requests that fail, on the way to the room or on the way back.
     ///
     /// Has an effect only with a [`latency`](Self::latency).
-    #[must_use]
-    pub fn loss(mut self, share: f64) -> Self {
+    pub(crate) fn loss(mut self, share: f64) -> Self {
         self.loss = share;
         self
     }
 
     /// Sets the behaviour of the visitors.
-    #[must_use]
-    pub fn habits(mut self, habits: Habits) -> Self {
+    #[cfg(test)]
+    pub(crate) fn habits(mut self, habits: Habits) -> Self {
         self.habits = habits;
-        self
-    }
-
-    /// Sets the duration of a minute of the trace: less than 60 seconds compresses the day.
-    #[must_use]
-    pub fn minute(mut self, minute: Duration) -> Self {
-        self.minute = minute;
         self
     }
 
     /// Schedules an event. Its visitors are more patient: half of those who come during the prequeue
     /// wait for the start, and their patience is counted from then on.
-    #[must_use]
-    pub fn event(mut self, event: ScheduledEvent) -> Self {
+    pub(crate) fn event(mut self, event: ScheduledEvent) -> Self {
         self.event = Some(event);
         self
     }
@@ -184,15 +160,8 @@ impl Scenario {
         self.schedule(opened).ok()?.events().first()?.shuffle_at_start
     }
 
-    /// The promises of the room, for the oracle.
-    #[must_use]
-    pub const fn promises(&self) -> Limits {
-        self.limits
-    }
-
     /// The rules of the room.
-    #[must_use]
-    pub fn rules(&self) -> RoomRules {
+    pub(crate) fn rules(&self) -> RoomRules {
         RoomRules::new(Self::ROOM, self.limits.total_active_users)
             .new_users_per_minute(self.limits.new_users_per_minute)
             .session_duration(self.limits.session_duration)

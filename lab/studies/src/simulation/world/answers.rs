@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use waiting_room_core::{Pass, Ticket};
 
+use waiting_room_sim::{Seen, ShownPosition};
+
 use super::{Event, Run};
-use crate::{
-    Seen, ShownPosition,
+use crate::simulation::{
     desk::{Door, Reply, Token},
     person::Outcome,
 };

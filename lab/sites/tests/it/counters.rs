@@ -3,8 +3,13 @@
 
 use std::time::Duration;
 
-use axum::{Router, routing::get};
-use tokio::{net::TcpListener, task::JoinHandle, time::Instant};
+use axum::{Router, body::Body, http::Request, routing::get};
+use tokio::{
+    net::TcpListener,
+    task::JoinHandle,
+    time::{Instant, interval},
+};
+use tower::ServiceExt;
 use tower_waiting_room::{KeyRing, StoreFailure, TokenKey, WaitingRoomConfig, WaitingRoomLayer};
 use waiting_room_core::{
     RoomRules, Store, Timestamp, Verdict, VisitorId,
@@ -17,7 +22,7 @@ use waiting_room_ledger::{
 };
 use waiting_room_redis::RedisStoreOptions;
 
-use crate::sites::{LASTING, keys, until, visit};
+use crate::{LASTING, keys};
 
 const LIMIT: u32 = 20;
 /// The beginning of a minute.
@@ -81,12 +86,11 @@ impl World {
     async fn settle(&self) {
         let begin = Instant::now();
         let at = self.clock.now();
-        until("heartbeats", || {
-            let elapsed = begin.elapsed();
-            self.clock.advance_to(at + elapsed);
-            elapsed > Duration::from_secs(2)
-        })
-        .await;
+        let mut each = interval(Duration::from_millis(20));
+        while begin.elapsed() < Duration::from_secs(2) {
+            each.tick().await;
+            self.clock.advance_to(at + begin.elapsed());
+        }
     }
 
     /// The next minute of the calendar begins.
@@ -120,6 +124,18 @@ impl World {
     fn kill_the_ledger(&mut self) {
         self.ledger.drain(..).for_each(|task| task.abort());
     }
+}
+
+/// A request of a visitor with this cookie. Returns whether it is let in, and the cookie it gets.
+async fn visit(site: &Router, cookie: Option<&str>) -> (bool, Option<String>) {
+    let mut request = Request::get("/").header("accept", "text/html");
+    if let Some(cookie) = cookie {
+        request = request.header("cookie", cookie);
+    }
+    let response = site.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
+    let set = response.headers().get("set-cookie").map(|value| value.to_str().unwrap());
+    let cookie = set.and_then(|header| header.split(';').next()).map(str::to_owned);
+    (response.status().is_success(), cookie)
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -191,7 +191,7 @@ fn returning_slots_in_use_admits_too_many() {
 }
 
 #[test]
-#[ignore = "takes a minute or so: scripts/model.sh"]
+#[ignore = "takes a minute or so: lab/scripts/model.sh"]
 fn larger_worlds_are_right() {
     let three = Bounds { horizon: 3, ..SMALL };
     check("messages", three.clone());
@@ -211,7 +211,7 @@ fn larger_worlds_are_right() {
 }
 
 #[test]
-#[ignore = "takes a minute or so: scripts/model.sh"]
+#[ignore = "takes a minute or so: lab/scripts/model.sh"]
 fn larger_worlds_with_an_omitted_rule_admit_too_many() {
     let three = Bounds { horizon: 3, ..SMALL };
     let late = Bounds { session: 4, lease: 2, horizon: 4, mutant: Mutant::EarlyReclaim, ..SMALL };
