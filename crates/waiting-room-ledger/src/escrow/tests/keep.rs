@@ -442,7 +442,9 @@ fn an_impossible_stored_state_is_refused_by_name() {
 
     let mut kept = net.kept.clone();
     let away = kept.accounts.get_mut(&SiteId::new(1)).unwrap();
-    (away.granted, away.returned, away.standing) = (3, 3, Standing::Away);
+    away.granted = 3;
+    away.returned = 3;
+    away.standing = Standing::Away;
     assert_eq!(restore(&kept, 2), Ok(()), "a site that has returned all is away");
     let mut kept = net.kept.clone();
     kept.rules = kept.rules.session(Duration::ZERO);
