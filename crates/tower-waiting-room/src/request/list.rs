@@ -170,22 +170,6 @@ mod tests {
         elements(list, |_| Some(())).map(|(element, _)| element)
     }
 
-    fn names(list: &str) -> Vec<&str> {
-        all(list.as_bytes()).map(|element| str::from_utf8(element.name).unwrap()).collect()
-    }
-
-    #[test]
-    fn an_element_ends_at_a_comma_outside_of_quotes() {
-        assert_eq!(names(r#"a, b ;c="d,\"e,\\",, f;"g,h",	i	"#), ["a", "b", "", "f", "i"]);
-        assert_eq!(names(r#"a;b="c,d"#), ["a"]);
-    }
-
-    #[test]
-    fn elements_beyond_the_bound_are_not_read() {
-        assert_eq!(names(&",".repeat(100)).len(), MAX_ELEMENTS);
-        assert_eq!(names(""), [""]);
-    }
-
     #[test]
     fn the_first_weight_counts() {
         let cases = [

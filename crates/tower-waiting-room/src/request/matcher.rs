@@ -349,6 +349,28 @@ mod tests {
         matcher.covers(&RequestHead::from(&request), doubt)
     }
 
+    #[test]
+    fn two_matchers_are_equal_if_they_are_configured_alike() {
+        use Matcher::{All, Cookie, Header, Host, Network, When};
+        let texts = ["a", "b"];
+        let prefix = |text: &str| Matcher::Path(PathRule::prefix(text.to_owned()));
+        let network = |text: &str| Network(text.to_owned(), text.parse().ok());
+        let mut all = Vec::from(texts.map(|text| All(vec![prefix(text)])));
+        all.extend(texts.map(|text| Cookie(text.to_owned())));
+        all.extend(texts.map(|text| Header(text.to_owned(), None)));
+        all.push(Header("a".to_owned(), Some("b".to_owned())));
+        all.extend(texts.map(|text| Host(text.to_owned())));
+        all.extend([Method::GET, Method::PUT].map(Matcher::Method));
+        all.extend(["10.0.0.0/8", "10.0.0.0/9"].map(network));
+        all.extend(texts.map(prefix));
+        all.extend(texts.map(|_| When(Arc::new(|_| true))));
+        for (i, one) in all.iter().enumerate() {
+            for (j, other) in all.iter().enumerate() {
+                assert_eq!(*one == other.clone(), i == j, "{one:?} and {other:?}");
+            }
+        }
+    }
+
     fn is_login(path: &str) -> bool {
         covers(&Matcher::Path(PathRule::exact("/login".to_owned())), path, Doubt::Covered)
     }

@@ -379,16 +379,9 @@ impl RoomStage {
     }
 
     /// Returns the time after which a visitor is asked to come back if this node cannot ask the
-    /// store. The time is between a quarter of the refresh interval and the whole interval, rounded
-    /// down to whole seconds, plus 1 s.
-    ///
-    /// `draw` spreads visitors evenly over this range, so that a flood of visitors does not come
-    /// back all at once.
+    /// store.
     pub(crate) fn overload_interval(&self, draw: u64) -> Duration {
-        let longest = self.store.rules().refresh_interval;
-        let share = u32::try_from(draw % 1_000).unwrap_or(0);
-        let interval = longest / 4 + longest * 3 / 4 * share / 1_000;
-        Duration::from_secs(interval.as_secs() + 1)
+        spread(self.store.rules().refresh_interval, draw)
     }
 
     /// Returns whether visitors are let through at `now` while the store cannot decide. In a
@@ -449,5 +442,28 @@ impl RoomStage {
     fn leave(&self, id: VisitorId) -> BoxFuture<()> {
         let owed = self.sessions.ends.take_end(id);
         self.store.leave(owed, self.push.clone(), Arc::clone(&self.outage))
+    }
+}
+
+/// Returns the time after which a visitor comes back to an overloaded store: between a quarter of
+/// the longest time and the whole, rounded down to whole seconds, plus 1 s.
+///
+/// `draw` spreads visitors evenly over this range, so that a flood of visitors does not come back
+/// all at once.
+fn spread(longest: Duration, draw: u64) -> Duration {
+    let share = u32::try_from(draw % 1_000).unwrap_or(0);
+    let interval = longest / 4 + longest * 3 / 4 * share / 1_000;
+    Duration::from_secs(interval.as_secs() + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn visitors_come_back_evenly_between_a_quarter_of_the_interval_and_the_whole() {
+        let longest = Duration::from_secs(20);
+        let seconds = |draw| spread(longest, draw).as_secs();
+        assert_eq!([0, 500, 999, 1_000, 1_500].map(seconds), [6, 13, 20, 6, 13]);
     }
 }

@@ -98,6 +98,7 @@ fn a_wait_lasts_from_the_first_touch_to_the_admission() {
     watched.wait(&mut bob);
     let waited = watched.now() - came;
 
+    assert_eq!(watched.house.handle().waits().len(), 1);
     watched.assert_is("first_touches_total", 1.0);
     watched.assert_is("admitted_total", 2.0);
     watched.assert_is("wait_seconds_count", 1.0);
@@ -235,7 +236,8 @@ fn parallel_requests_with_one_ticket_are_one_admission() {
 #[test]
 fn one_call_records_the_room_and_its_gates() {
     let gate = Concurrency::limit(3).name("all");
-    let watched = Watched::new(config().concurrency(gate).line_capacity(9));
+    let push = tower_waiting_room::room::Push::at("/events");
+    let watched = Watched::new(config().concurrency(gate).line_capacity(9).push(push));
     let mut ann = Visitor::default();
     watched.get(&mut ann);
     for (series, value) in [
@@ -248,6 +250,7 @@ fn one_call_records_the_room_and_its_gates() {
         ("line_capacity", 9.0),
         ("oldest_wait_seconds", 0.0),
         ("store_up", 1.0),
+        ("push_streams", 0.0),
         ("mode{mode=\"auto\"}", 1.0),
         ("mode{mode=\"queue_all\"}", 0.0),
         ("gate_limit{gate=\"all\"}", 3.0),

@@ -16,6 +16,11 @@ async fn limits_change_while_the_room_is_in_use() {
     let snapshot = handle.room().unwrap().snapshot().await.unwrap();
     assert_eq!((snapshot.active, snapshot.total_active_users), (2, 3));
     assert_eq!((snapshot.new_in_last_minute, snapshot.new_users_per_minute), (2, Some(2)));
+    let mut verdicts = handle.verdicts();
+    verdicts.sort();
+    let expected = [("admitted:slot", 2), ("queued:active_limit", 1), ("queued:rate", 1)];
+    assert_eq!(verdicts, expected.map(|(reason, count)| (reason.to_owned(), count)));
+    assert_eq!((handle.name(), handle.room().unwrap().nodes().is_none()), ("shop", true));
 }
 
 #[tokio::test]

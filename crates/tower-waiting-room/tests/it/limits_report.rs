@@ -47,6 +47,8 @@ trial          26        -      50.00%        4               3";
         assert_eq!(report.to_string(), table);
         let json = serde_json::to_value(&report).unwrap();
         assert_eq!(json["limits"][1]["over_in_shadow"], 13);
+        let over = [("strict".to_owned(), 2), ("trial".to_owned(), 13)];
+        assert_eq!(house.handle().limits().over(), over);
     }
 }
 

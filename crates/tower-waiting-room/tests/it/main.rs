@@ -10,7 +10,6 @@ mod bypass;
 mod challenge;
 mod check_ins;
 mod contract;
-mod defects;
 mod events;
 mod extract;
 #[cfg(feature = "metrics")]

@@ -220,7 +220,7 @@ fn a_request_that_would_wait_at_a_gate_is_not_counted_as_left() {
 }
 
 #[test]
-fn a_client_that_disconnects_at_a_gate_is_counted() {
+fn a_client_that_disconnects_at_a_gate_and_one_that_is_admitted_are_counted() {
     let house = House::new(WaitingRoomConfig::builder("api").concurrency(Concurrency::limit(0)));
     let counted = Counted::default();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
@@ -229,6 +229,15 @@ fn a_client_that_disconnects_at_a_gate_is_counted() {
         assert!(runtime.block_on(async { sent.now_or_never().is_none() }));
     });
     assert_eq!(counted.take(), ["gate cancelled"]);
+    with_local_recorder(&counted, || {
+        runtime.block_on(async {
+            let mut sent = pin!(house.send(Request::new(String::new())));
+            assert!(sent.as_mut().now_or_never().is_none());
+            house.handle().gate("gate").unwrap().set_limit(1).unwrap();
+            assert!(sent.await.is_inside());
+        });
+    });
+    assert_eq!(counted.take(), ["gate admitted_queued", "admitted:limits"]);
 }
 
 #[test]

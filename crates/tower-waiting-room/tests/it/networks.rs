@@ -104,8 +104,9 @@ async fn a_network_is_that_of_the_client_behind_its_proxies() {
 #[tokio::test]
 async fn clients_of_an_unknown_network_are_not_counted() {
     let house = full(shares(PlacesPerNetwork::Limit(1)).line_capacity(100)).await;
-    let forwarded = || from("10.0.0.1").header("x-forwarded-for", "192.0.2.1");
-    for _ in 0..5 {
+    let private = ["10.0.0.1", "100.64.0.1", "169.254.0.1", "fd00::1", "fe80::1"];
+    for private in private {
+        let forwarded = || from(private).header("x-forwarded-for", "192.0.2.1");
         // An unknown address, a proxy on this machine, and a private proxy that is not configured.
         assert_eq!(comes(&house, || Request::get("/")).await.1.reason, "queued:active_limit");
         assert_eq!(comes(&house, || from("127.0.0.1")).await.1.reason, "queued:active_limit");

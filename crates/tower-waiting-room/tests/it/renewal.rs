@@ -6,7 +6,7 @@ use http::{Request, Response, StatusCode};
 use tokio::time::Instant;
 use tower::{Layer, Service, ServiceBuilder, ServiceExt, service_fn};
 use tower_waiting_room::{
-    KeyRing, StoreFailure, WaitingRoomLayer,
+    Concurrency, KeyRing, StoreFailure, WaitingRoomLayer,
     config::WaitingRoomConfigBuilder,
     room::{RoomRules, SessionRenewal, StoreErrorKind},
 };
@@ -36,6 +36,18 @@ async fn a_young_pass_is_not_renewed_and_an_older_one_is() {
     assert!(ann.get(&house).await.cookie().is_none());
     house.advance(1);
     assert!(ann.get(&house).await.cookie().is_some());
+}
+
+#[tokio::test]
+async fn a_request_that_the_gate_refuses_renews_the_pass_for_the_next_one() {
+    let house = House::new(config().concurrency(Concurrency::limit(0).queue(0)));
+    let mut ann = Visitor::default();
+    ann.get(&house).await;
+    house.advance(80);
+    for is_renewed in [false, true] {
+        let seen = ann.get(&house).await;
+        assert_eq!((&*seen.reason, seen.cookie().is_some()), ("refused:gate_full", is_renewed));
+    }
 }
 
 #[tokio::test]

@@ -167,7 +167,11 @@ fn application(request: &Request<String>) -> Response<String> {
     if let Some(cost) = request.headers().get("x-settle")
         && let Some(spend) = request.extensions().get::<ChargeHandle>()
     {
-        spend.settle(cost.to_str().unwrap().parse().unwrap());
+        match cost.to_str().unwrap().split_once('=') {
+            Some((limit, cost)) => spend.settle_limit(limit, cost.parse().unwrap()),
+            None if cost == "refund" => spend.refund(),
+            None => spend.settle(cost.to_str().unwrap().parse().unwrap()),
+        }
     }
     if request.headers().contains_key("x-end")
         && let Some(visit) = request.extensions().get::<tower_waiting_room::room::Visit>()

@@ -170,6 +170,7 @@ async fn a_response_with_a_token_is_kept_out_of_shared_caches() {
         ("public, max-age=60", "private, max-age=60"),
         ("max-age=60, s-maxage=600", "private, max-age=60"),
         ("no-store", "no-store"),
+        ("max-age=0, no-store", "max-age=0, no-store"),
         ("private, max-age=5", "private, max-age=5"),
     ] {
         let request = Request::get("/").header("x-app-cache-control", sent);

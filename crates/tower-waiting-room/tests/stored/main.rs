@@ -4,8 +4,6 @@
 
 #[path = "../it/address.rs"]
 mod address;
-#[path = "../it/defects.rs"]
-mod defects;
 mod failures;
 #[cfg(feature = "metrics")]
 #[path = "../it/metrics.rs"]

@@ -170,6 +170,11 @@ fn impossible_gate_settings_are_named_with_both_values() {
         let error = error_of(gate);
         assert!(error.contains(message), "{gate}: {error}");
     }
+    let named = |len| {
+        let gate = Concurrency::limit(1).name("x".repeat(len));
+        WaitingRoomConfig::builder("api").concurrency(gate).build().is_ok()
+    };
+    assert_eq!([128, 129, 130].map(named), [true, false, false]);
 }
 
 #[test]

@@ -127,6 +127,10 @@ fn accept_is_read_only_up_to_its_bound() {
     let list = combined(&headers(&lines), &ACCEPT, MAX_ACCEPT_LEN, <[u8]>::to_vec).unwrap();
     assert!(list.len() <= MAX_ACCEPT_LEN);
     assert!(list.strip_suffix(b",").unwrap_or(&list).ends_with(b"x"));
+    assert_eq!(
+        ["a,b", "a,b,c", "a,bc"].map(|list| cut(list.as_bytes(), 3)),
+        ["a,b", "a", "a"].map(str::as_bytes)
+    );
 }
 
 #[test]

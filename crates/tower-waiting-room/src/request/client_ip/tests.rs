@@ -1,4 +1,3 @@
-mod defects;
 mod properties;
 mod rules;
 mod set_up;

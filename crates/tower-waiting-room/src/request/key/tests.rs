@@ -187,6 +187,20 @@ fn a_key_with_a_valid_pass_needs_no_address() {
 }
 
 #[test]
+fn two_parts_are_equal_if_they_read_the_same_value() {
+    let by = || Part::By("id".into(), std::sync::Arc::new(|_| None));
+    let part = |name| Part::named(name).unwrap();
+    let parts = ["header.a", "header.b", "cookie.a", "cookie.b"].into_iter();
+    let parts: Vec<_> = parts.chain(Part::BUILT_IN).map(part).chain([by(), by()]).collect();
+    for (i, one) in parts.iter().enumerate() {
+        for (j, other) in parts.iter().enumerate() {
+            assert_eq!(*one == other.clone(), i == j, "{one} and {other}");
+        }
+    }
+    assert_eq!(part("header.a"), part("header.A"));
+}
+
+#[test]
 fn a_key_is_constant_if_nothing_in_it_varies() {
     assert!(Key::global().is_constant());
     assert!(!Key::global().and(Key::method()).is_constant());

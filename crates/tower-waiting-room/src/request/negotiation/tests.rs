@@ -36,14 +36,6 @@ fn the_preferred_language_is_chosen_by_weight_then_order() {
 }
 
 #[test]
-fn an_unknown_language_gets_the_default() {
-    for header in ["xx", "xx-XX", "xx;q=0.9, xy", "i-klingon", "x-private", "e", "engl", "-en"] {
-        assert_eq!(negotiated(header), "en", "{header:?}");
-    }
-    assert_eq!(negotiated("xx, de;q=0.1"), "de");
-}
-
-#[test]
 fn the_script_or_the_region_selects_the_form_of_chinese() {
     let cases = [
         ("zh", "zh-Hans"),
@@ -80,21 +72,6 @@ fn portuguese_and_serbian_have_two_variants() {
         ("sr-ME", "sr-Latn"),
         ("sr-Latn-RS", "sr-Latn"),
         ("sh", "sr-Latn"),
-    ];
-    for (header, tag) in cases {
-        assert_eq!(negotiated(header), tag, "{header:?}");
-    }
-}
-
-#[test]
-fn a_weight_of_zero_chooses_nothing() {
-    let cases = [
-        ("*;q=0", "en"),
-        ("en-GB;q=0", "en"),
-        ("en-GB;q=0, de;q=0.1", "de"),
-        ("en-GB;q=0, *;q=0", "en"),
-        ("de;q=0, *;q=0.5", "en"),
-        ("fr;q=0.000", "en"),
     ];
     for (header, tag) in cases {
         assert_eq!(negotiated(header), tag, "{header:?}");

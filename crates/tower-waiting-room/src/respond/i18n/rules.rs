@@ -104,9 +104,7 @@ fn rule(tag: &str, primary: &str) -> PluralRule {
         "cs" | "sk" => |n| choose(&[(n == 1, One), ((2..=4).contains(&n), Few)]),
         "cy" => welsh,
         "dsb" | "hsb" | "sl" => slovenian,
-        "ceb" | "fil" | "tl" => {
-            |n| choose(&[(n <= 3 && n > 0 || !matches!(n % 10, 4 | 6 | 9), One)])
-        }
+        "ceb" | "fil" | "tl" => |n| choose(&[(!matches!(n % 10, 4 | 6 | 9), One)]),
         "fr" | "pt" => |n| choose(&[(n <= 1, One), (is_million(n), Many)]),
         "ga" => irish,
         "gd" => scottish_gaelic,
@@ -245,10 +243,10 @@ mod tests {
         pa pcm pl prg ps pt pt-PT rm ro ru sat sc scn sd si sk sl so sq sr st sv sw syr ta te ti \
         tk tn tr ug uk ur uz vec vi xh zu";
 
-    type Sample = (Category, &'static [u64]);
+    type Samples = &'static [(Category, &'static [u64])];
 
     /// Numbers of each category in CLDR, for other languages that have a rule of their own.
-    const SAMPLES: [(&str, &[Sample]); 8] = [
+    const SAMPLES: [(&str, Samples); 8] = [
         (
             "ars",
             &[

@@ -1,7 +1,7 @@
 use std::{collections::HashSet, time::Duration};
 
 use proptest::prelude::*;
-use waiting_room_core::{Reason, room::WaitEstimate};
+use waiting_room_core::room::WaitEstimate;
 
 use super::*;
 use crate::{request::ClientKind, respond::sample};
@@ -51,6 +51,9 @@ fn every_sample_is_a_whole_page_with_its_sentences_in_every_language() {
                 let answer = Answer { language, ..answer };
                 let html = page.render(&answer);
                 check(&html);
+                let dir = if language.is_right_to_left() { "rtl" } else { "ltr" };
+                let root = format!("<html lang=\"{}\" dir=\"{dir}\">", language.tag());
+                assert!(html.contains(&root), "{root}");
                 let Message { title, detail, wait, keep, again, .. } = answer.message();
                 let event = answer.event.as_deref();
                 let digits =
@@ -138,12 +141,6 @@ fn the_constant_hashes_are_those_of_the_style_and_the_script() {
     let html = OwnPage::new(Look::default()).render(&sample::placed());
     assert_eq!(source_of(&html, "style"), STYLE_SOURCE);
     assert_eq!(source_of(&html, "script"), SCRIPT_SOURCE);
-}
-
-#[test]
-fn a_refusal_without_a_time_offers_no_link() {
-    let rejected = OwnPage::new(Look::default()).render(&sample::refusal(Reason::RefusedReject));
-    assert!(!rejected.contains("class=\"button\"") && rejected.contains("data-retry=\"20\""));
 }
 
 #[test]

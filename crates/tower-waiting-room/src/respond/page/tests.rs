@@ -27,18 +27,6 @@ fn error(template: impl Into<String>) -> String {
 }
 
 #[test]
-fn the_default_page_shows_every_answer_in_every_language() {
-    let page = Page::default();
-    for language in Language::ALL {
-        for answer in sample::answers() {
-            let html = html(&page, &Answer { language, ..answer });
-            assert!(html.contains(&format!("<html lang=\"{}\" dir=", language.tag())));
-            assert!(!html.contains(">None<") && !html.contains("{{"));
-        }
-    }
-}
-
-#[test]
 fn a_waiting_visitor_sees_its_place_its_wait_and_the_retention() {
     let html = html(&Page::default(), &sample::placed());
     assert!(html.contains("<title>No. 12 in line · shop</title>"));

@@ -1,20 +1,14 @@
 use std::collections::HashSet;
 
-use base64::{Engine, engine::general_purpose::STANDARD_NO_PAD};
 use http::{HeaderMap, Request, header::ACCESS_CONTROL_EXPOSE_HEADERS};
-use prost::Message as _;
 use serde_json::{Value, json};
-use tonic_types::pb;
 use waiting_room_core::{
     Quota, Reason, Timestamp,
     rate::{Algorithm, Decision},
 };
 
 use super::*;
-use crate::{
-    rate_headers::{PolicyLine, PolicyState, QuotaUnit},
-    respond::headers::EXPOSED,
-};
+use crate::rate_headers::{PolicyLine, PolicyState, QuotaUnit};
 
 #[cfg(feature = "room")]
 mod frequent;
@@ -170,22 +164,6 @@ fn the_longest_wait_fits_into_a_header() {
     }
 }
 
-#[test]
-fn a_script_of_another_origin_can_read_the_headers() {
-    let response = refuse_one(&request(&[("origin", "https://shop.example")]));
-    assert_eq!(response.headers()[ACCESS_CONTROL_EXPOSE_HEADERS], EXPOSED);
-}
-
-#[test]
-fn a_head_request_gets_the_length_without_the_body() {
-    let mut head = request(&[]);
-    *head.method_mut() = Method::HEAD;
-    let whole = refuse_one(&request(&[]));
-    let response = refuse_one(&head);
-    assert_eq!(response.headers()[CONTENT_LENGTH], whole.body().len().to_string());
-    assert!(response.body().is_empty());
-}
-
 /// Refuses a request at a gate that lets 10 requests run at once.
 fn refuse_at_gate(
     status: StatusCode,
@@ -264,21 +242,6 @@ fn each_reason_of_a_gate_has_its_document_with_each_of_its_statuses() {
 }
 
 #[test]
-fn people_at_a_full_gate_get_a_page_or_a_sentence_in_their_language() {
-    for (lines, expected) in [
-        (&[("accept", "text/html")] as &[_], "<!doctype html>"),
-        (&[("accept", "text/plain"), ("accept-language", "de")], "Bitte versuchen Sie es"),
-    ] {
-        let status = StatusCode::SERVICE_UNAVAILABLE;
-        let response =
-            refuse_at_gate(status, &request(lines), &Reason::RefusedGateFull, Some(WAIT));
-        assert_eq!(response.status(), status);
-        let body = std::str::from_utf8(response.body()).unwrap();
-        assert!(body.contains(expected), "{body}");
-    }
-}
-
-#[test]
 fn several_violated_policies_are_all_named() {
     let burst = line("burst");
     let daily = line("da\"ily");
@@ -300,40 +263,4 @@ fn several_violated_policies_are_all_named() {
     );
     let one = refuse(RateHeaders::Combined, &request(&[]), &policies[..2], Some(WAIT));
     assert_eq!(one.body(), &burst.problem);
-}
-
-#[test]
-fn people_get_a_page_or_a_sentence() {
-    for (accept, content_type, expected) in [
-        ("text/plain", "text/plain; charset=utf-8", "Please try again in 2 seconds."),
-        ("text/html", "text/html; charset=utf-8", "<!doctype html>"),
-    ] {
-        let response = refuse_one(&request(&[("accept", accept)]));
-        assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
-        assert_eq!(response.headers()[http::header::CONTENT_TYPE], content_type);
-        assert_eq!(response.headers()["x-ratelimit-remaining"], "0");
-        assert!(std::str::from_utf8(response.body()).unwrap().contains(expected), "{accept}");
-    }
-}
-
-#[test]
-fn the_waiting_page_gets_the_data_for_its_script() {
-    let response = refuse_one(&request(&[("waiting-room-poll", "1"), ("accept", "*/*")]));
-    let answer: Value = serde_json::from_slice(response.body()).unwrap();
-    assert_eq!(response.headers()["waiting-room"], "refuse");
-    assert_eq!(answer["waitingRoom"]["reason"], "refused:rate:per_ip");
-    assert_eq!(answer["waitingRoom"]["retryAfterSeconds"], 2);
-}
-
-#[test]
-fn a_grpc_client_is_pushed_back_for_exactly_the_wait() {
-    let response = refuse_one(&request(&[("content-type", "application/grpc")]));
-    let header = |name| response.headers()[name].to_str().unwrap();
-    assert_eq!((response.status(), header("grpc-status")), (StatusCode::OK, "8"));
-    assert_eq!(header("grpc-retry-pushback-ms"), "1900");
-    assert_eq!(header("x-ratelimit-limit"), "100");
-    let details = STANDARD_NO_PAD.decode(header("grpc-status-details-bin")).unwrap();
-    let status = pb::Status::decode(&*details).unwrap();
-    let delay = pb::RetryInfo::decode(&*status.details[0].value).unwrap().retry_delay.unwrap();
-    assert_eq!((delay.seconds, delay.nanos), (1, 900_000_000));
 }

@@ -86,6 +86,7 @@ fn the_same_errors_are_found_in_toml() {
 fn an_error_separates_the_given_value_from_the_expected_one() {
     let error = parse("limits.yaml", "domain: d\ndescriptors: ', expected x'\n").unwrap_err();
     assert_eq!(error.given(), "limits.yaml:2:14: descriptors is \", expected x\"");
+    assert_eq!((error.line(), error.column()), (Some(2), Some(14)));
     assert_eq!(error.expected(), Some("a list"));
 
     let error = parse("limits.toml", "domain = 'd'\ndomain = 'e'\n").unwrap_err();

@@ -32,20 +32,6 @@ fn both() -> [String; 2] {
 }
 
 #[test]
-fn sealing_round_trips() {
-    let of_site = pass(NOW).with_home(Some(PassHome::new(1, 2, 3)));
-    assert_eq!(*opened_pass(open(&tokens().seal_pass(&of_site))), of_site);
-    let verified = opened_pass(open(&tokens().seal_pass(&pass(NOW))));
-    assert_eq!(*verified, pass(NOW));
-    assert!(!verified.is_from_old_key());
-    let Ok(Opened::Ticket(verified)) = open(&tokens().seal_ticket(&ticket(NOW))) else {
-        panic!("not a ticket")
-    };
-    assert_eq!(*verified, ticket(NOW));
-    assert!(!verified.is_from_old_key());
-}
-
-#[test]
 fn the_longest_token_is_well_under_200_bytes() {
     let home = Some(PassHome::new(u16::MAX, u32::MAX, u32::MAX));
     let pass = tokens().seal_pass(&maximal_pass());
@@ -53,24 +39,6 @@ fn the_longest_token_is_well_under_200_bytes() {
     let ticket = tokens().seal_ticket(&maximal_ticket());
     let lengths = [pass, of_site, ticket].map(|token| token.as_str().len());
     assert_eq!(lengths, [126, 147, 168]);
-}
-
-#[test]
-fn a_token_is_fit_for_cookies_headers_and_json() {
-    for text in both() {
-        assert!(text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_'));
-    }
-}
-
-#[test]
-fn a_token_with_any_bit_of_its_text_flipped_is_refused() {
-    for text in both() {
-        for bit in 0..text.len() * 8 {
-            let mut text = text.clone().into_bytes();
-            text[bit / 8] ^= 1 << (bit % 8);
-            assert!(tokens().open(&text, NOW).is_err(), "bit {bit}");
-        }
-    }
 }
 
 #[test]
@@ -112,12 +80,6 @@ fn a_token_of_another_room_is_refused() {
         let token = elsewhere.seal_pass(&pass(NOW));
         assert_eq!(open(&token), Err(OpenError::Forged), "{room}");
     }
-}
-
-#[test]
-fn a_token_of_another_key_is_refused() {
-    let token = Tokens::new(&KeyRing::new(key(2)), "shop").seal_pass(&pass(NOW));
-    assert_eq!(open(&token), Err(OpenError::UnknownKey));
 }
 
 #[test]

@@ -147,12 +147,16 @@ async fn time_in_which_the_process_is_stopped_is_no_stall() {
 async fn no_permit_is_held_beyond_the_longest_hold() {
     tokio::time::pause();
     let clock = tower_waiting_room::time::ManualClock::default();
-    let concurrency = Concurrency::limit(1).max_hold(Duration::from_secs(60));
+    let concurrency = Concurrency::limit(2).max_hold(Duration::from_secs(60));
     let config = WaitingRoomConfig::builder("works").concurrency(concurrency).build().unwrap();
     let layer = WaitingRoomLayer::with_clock(config, clock.clone());
     let app = service_fn(|_: Request<()>| std::future::pending::<Result<Response<String>, ()>>());
     let mut response = pin!(layer.layer(app).oneshot(Request::new(())));
     assert!(is_waiting(response.as_mut()).await);
+    // Permits that come and go do not make the layer forget the one that is held.
+    for _ in 0..1_000 {
+        assert!(is_waiting(pin!(layer.layer(app).oneshot(Request::new(())))).await);
+    }
     for (secs, expected) in [(30, 1), (45, 0)] {
         clock.advance(Duration::from_secs(secs));
         tokio::time::sleep(Duration::from_secs(secs)).await;

@@ -139,10 +139,3 @@ async fn a_named_header_is_compared_byte_by_byte() {
         assert_eq!(seen.is_inside(), is_let_in, "{plan}");
     }
 }
-
-#[tokio::test]
-async fn a_rule_for_get_applies_to_head_too() {
-    let house = house(&format!("  - {{ key: method, value: GET, {NOTHING} }}\n"));
-    assert!(!send(&house, Request::head("/")).await.is_inside());
-    assert!(send(&house, Request::post("/")).await.is_inside());
-}

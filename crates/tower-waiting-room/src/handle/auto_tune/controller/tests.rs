@@ -154,6 +154,7 @@ fn the_rate_does_not_rise_before_the_visitors_of_the_last_increase_arrive() {
 #[test]
 fn a_change_by_an_operator_is_the_new_starting_point() {
     let mut bench = Bench::new(500);
+    bench.session = Duration::from_secs(120);
     bench.period(&[gate(10, 9, 0)], 0, true);
     bench.rate = 800;
     let idle = [gate(10, 1, 0)];
@@ -163,7 +164,6 @@ fn a_change_by_an_operator_is_the_new_starting_point() {
     }
     assert_eq!(bench.period(&idle, 0, true), RateStep::Set(850, TuningCause::Spare));
     // After a decrease, the visitors of earlier rates stay for half of a session.
-    bench.session = Duration::from_secs(120);
     bench.rate = 700;
     assert_eq!(bench.period(&idle, 0, true), RateStep::Keep(TuningCause::ChangedElsewhere));
     for _ in 0..5 {

@@ -103,6 +103,8 @@ fn rule_4_a_malformed_address_ends_the_walk_at_the_last_hop() {
         assert_eq!(by_xff(&[&format!("9.9.9.9,{nonsense}, 10.0.0.2")]), "10.0.0.2", "{nonsense}");
         assert_eq!(by_xff(&["9.9.9.9", nonsense, "10.0.0.2"]), "10.0.0.2", "{nonsense}");
     }
+    let long = |len| by_xff(&[&format!("8.8.8.8:_{}", "x".repeat(len - "8.8.8.8:_".len()))]);
+    assert_eq!([long(64), long(65), long(66)], ["8.8.8.8", BALANCER, BALANCER]);
 }
 
 #[test]
@@ -267,4 +269,17 @@ fn rule_8_without_a_peer_there_is_no_client() {
         assert_eq!(source.find(None, &all), None);
         assert_eq!(source.suspect(None, &all), Some(Misconfiguration::PeerUnknown));
     }
+}
+
+#[test]
+fn there_is_no_other_header_to_fall_back_on() {
+    let mut all = headers(FORWARDED, &["for=8.8.8.8"]);
+    all.insert(XFF, HeaderValue::from_static("9.9.9.9"));
+    all.insert("x-real-ip", HeaderValue::from_static("9.9.9.8"));
+    let found = |source: ClientIp| source.find(Some(ip(BALANCER)), &all).unwrap().to_string();
+    assert_eq!(found(ClientIp::forwarded(ours())), "8.8.8.8");
+    assert_eq!(found(ClientIp::header("true-client-ip", ours())), BALANCER);
+    all.remove(FORWARDED);
+    let found = ClientIp::forwarded(ours()).find(Some(ip(BALANCER)), &all);
+    assert_eq!(found, Some(ip(BALANCER)));
 }
