@@ -8,7 +8,7 @@
 #
 # Options of a program replace those at the end of its part, so they have to include the addresses to listen on:
 #
-#   docker run --rm --publish 127.0.0.1:3000:3000 shop --listen 0.0.0.0:3000 --limit 1
+#   docker run --rm --publish 127.0.0.1:3000:3000 shop --listen 0.0.0.0:3000 --quiet-shop
 
 FROM rust:1.95-trixie AS source
 WORKDIR /src

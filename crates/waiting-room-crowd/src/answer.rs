@@ -10,7 +10,7 @@ use serde::Deserialize;
 use tower_waiting_room::{respond::REASON_HEADER, time::Timestamp, token::TOKEN_HEADER};
 use waiting_room_sim::ShownPosition;
 
-use crate::draw::EventNotice;
+use crate::draw::{EventNotice, digits};
 
 /// The meaning of an answer for the visitor.
 #[derive(Debug)]
@@ -76,16 +76,17 @@ impl Answer {
                 Ok(Self::Limited { retry_after: retry_after(headers) })
             }
             None | Some(b"admit") => {
-                if is_trouble(response.status()) {
-                    tracing::error!(status = %response.status(), url = %response.url(), "not served");
+                // The shop itself has failed. A redirection after a POST is no failure.
+                let status = response.status();
+                if status.is_client_error() || status.is_server_error() {
+                    tracing::error!(%status, url = %response.url(), "not served");
                 }
                 Ok(Self::Admitted(response))
             }
             Some(b"wait") => {
                 let interval = refresh(headers).or(retry_after(headers)).unwrap_or(UNTOLD);
-                let is_json = headers
-                    .get(CONTENT_TYPE)
-                    .is_some_and(|content_type| content_type == "application/json");
+                let is_json =
+                    headers.get(CONTENT_TYPE).is_some_and(|kind| kind == "application/json");
                 let basis = Basis::of(headers);
                 let body = response.text().await?;
                 let (waiting_since, position, event) = if is_json {
@@ -103,11 +104,6 @@ impl Answer {
             }
         }
     }
-}
-
-/// Returns whether the shop itself has failed. A redirection after a POST is no failure.
-fn is_trouble(status: StatusCode) -> bool {
-    status.is_client_error() || status.is_server_error()
 }
 
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
@@ -156,8 +152,7 @@ fn large(headline: &str) -> Option<u32> {
     let (headline, _) = headline.split_once("</h1>")?;
     let (_, number) = headline.split_once("<b")?;
     let (number, _) = number.split_once('>')?.1.split_once("</b>")?;
-    let digits: String = number.chars().filter(char::is_ascii_digit).collect();
-    digits.parse().ok()
+    digits(number)
 }
 
 #[derive(Deserialize)]
@@ -196,10 +191,8 @@ mod tests {
         assert_eq!(told_by_page(page), ShownPosition::Exact(12_345));
         let about = page.replacen("\"position\"", "\"position\" data-approximate", 1);
         assert_eq!(told_by_page(&about), ShownPosition::Approximate);
-        assert_eq!(
-            told_by_page("<h1 id=\"position\">You are almost in line</h1><b>7</b>"),
-            ShownPosition::None
-        );
+        let none = told_by_page("<h1 id=\"position\">You are almost in line</h1><b>7</b>");
+        assert_eq!(none, ShownPosition::None);
         let json = r#"{"waitingRoom":{"position":4,"waitingSince":"2026-11-21T08:00:00.250Z"}}"#;
         let since = Timestamp::from_millis(1_795_248_000_250);
         assert_eq!(told_by_json(json), (Some(since), ShownPosition::Exact(4), None));

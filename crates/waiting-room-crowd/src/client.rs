@@ -33,10 +33,6 @@ pub(crate) enum Errand {
 
 impl Client {
     /// A client without cookies or token.
-    ///
-    /// # Errors
-    ///
-    /// The HTTP client cannot be initialized, which does not happen in practice.
     pub(crate) fn new(
         address: SocketAddr,
         kind: Kind,

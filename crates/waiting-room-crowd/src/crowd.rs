@@ -7,15 +7,18 @@ use rand_pcg::{Pcg64, Pcg64Mcg};
 use tokio::{
     select, signal,
     task::JoinSet,
-    time::{Instant, interval, sleep_until},
+    time::{Instant, interval, sleep, sleep_until},
 };
 use tower_waiting_room::time::Timestamp;
 use waiting_room_sim::{
     Arrivals, EventPromise, Limits, Trace, fresh_seeds,
-    plan::{Pace, Plan},
+    plan::{Ending, Memory, Pace, Plan},
 };
 
-use crate::{visitor::Visitor, witness::Witness};
+use crate::{
+    visitor::{RETRY, Visitor},
+    witness::Witness,
+};
 
 /// Visitors who are about to arrive, and the witness that records what they see.
 #[derive(Debug)]
@@ -37,8 +40,7 @@ impl Crowd {
     /// Without a seed, a fresh one is used.
     #[must_use]
     pub fn even(visitors: u32, over: Duration, seed: Option<u64>, promises: Limits) -> Self {
-        let arrivals = |chance: &mut Pcg64| Plan::even_arrivals(visitors, over, chance);
-        Self::new(arrivals, over, seed, promises)
+        Self::new(|chance| Plan::even_arrivals(visitors, over, chance), over, seed, promises)
     }
 
     /// As many visitors as there are requests in a trace, whose minutes take the time `minute` each.
@@ -67,6 +69,40 @@ impl Crowd {
         let arrivals = arrivals(&mut chance);
         let plans = arrivals.into_iter().map(|at| Plan::draw(at, &pace, &mut chance)).collect();
         Self { seed, plans, over, witness: Arc::new(Witness::new(promises)) }
+    }
+
+    /// Keeps this number of visitors at a shop, inside or in the line, for as long as this is polled. For each
+    /// that leaves, another one comes. Each waits until it is admitted, looks at a few pages, and checks out.
+    pub async fn stand(visitors: u32, shop: SocketAddr, promises: Limits) {
+        raise_file_limit();
+        let mut chance = Pcg64::seed_from_u64(fresh_seeds(1)[0]);
+        let pace = Pace { over: Duration::ZERO, longest_absence: Duration::ZERO };
+        let mut here = JoinSet::new();
+        let mut witness = Arc::new(Witness::new(promises));
+        for number in 1.. {
+            if number > u64::from(visitors) && here.join_next().await.is_none() {
+                return;
+            }
+            // A witness never forgets what it records, so another one takes over from time to time.
+            if number % 1_000 == 0 {
+                witness = Arc::new(Witness::new(promises));
+            }
+            let plan = Plan {
+                ending: Ending::Checkout,
+                memory: Memory::Keeps,
+                patience: None,
+                absence: None,
+                ..Plan::draw(Duration::ZERO, &pace, &mut chance)
+            };
+            let visitor = Visitor::new(number, plan, shop, Arc::clone(&witness));
+            here.spawn(async move {
+                if let Some(visitor) = visitor {
+                    visitor.live().await;
+                }
+                // A shop that sends visitors away at once is not flooded by them.
+                sleep(RETRY).await;
+            });
+        }
     }
 
     /// The same crowd, which comes to this event of this room.
@@ -132,11 +168,9 @@ impl Crowd {
                 () = sleep_until(start + plan.arrival) => {}
                 () = &mut end => return visitors.shutdown().await,
             }
-            match Visitor::new(number, plan, *shop, Arc::clone(&witness)) {
-                Ok(visitor) => {
-                    visitors.spawn(visitor.live());
-                }
-                Err(error) => tracing::error!(%error, "a visitor could not come"),
+            let visitor = Visitor::new(number, plan, *shop, Arc::clone(&witness));
+            if let Some(visitor) = visitor {
+                visitors.spawn(visitor.live());
             }
         }
         let all = async { while visitors.join_next().await.is_some() {} };
@@ -172,10 +206,7 @@ const PRINT: Duration = Duration::from_secs(5);
 
 #[cfg(test)]
 mod tests {
-    use waiting_room_sim::{
-        plan::{Ending, Memory},
-        seeds,
-    };
+    use waiting_room_sim::seeds;
 
     use super::*;
 

@@ -129,7 +129,7 @@ impl Draw {
 }
 
 /// Parses a number that may contain separators, such as 1,234.
-fn digits(text: &str) -> Option<u32> {
+pub(crate) fn digits(text: &str) -> Option<u32> {
     text.chars().filter(char::is_ascii_digit).collect::<String>().parse().ok()
 }
 

@@ -41,24 +41,17 @@ impl Flight {
         if purpose == Purpose::Leave {
             view.claims.leaves(visitor);
         }
-        let witness = Arc::clone(witness);
-        let trouble = view.trouble;
-        let is_undecided = false;
-        let is_over = false;
-        let is_new = false;
-        let calls = Calls::default();
-        let is_whole = true;
         Self {
-            witness,
+            witness: Arc::clone(witness),
             visitor,
             purpose,
             sent,
-            trouble,
-            is_undecided,
-            is_over,
-            is_new,
-            calls,
-            is_whole,
+            trouble: view.trouble,
+            is_undecided: false,
+            is_over: false,
+            is_new: false,
+            calls: Calls::default(),
+            is_whole: true,
         }
     }
 

@@ -50,17 +50,19 @@ enum Told {
 }
 
 impl Visitor {
-    /// Creates a visitor that arrives now.
+    /// Creates a visitor that arrives now, unless its HTTP client cannot be initialized.
     pub(crate) fn new(
         number: u64,
         plan: Plan,
         address: SocketAddr,
         witness: Arc<Witness>,
-    ) -> Result<Self, reqwest::Error> {
+    ) -> Option<Self> {
         let unextended = Unextended::none(witness.pass_lifetime());
-        let client = Client::new(address, plan.kind, plan.memory)?;
+        let client = Client::new(address, plan.kind, plan.memory)
+            .inspect_err(|error| tracing::error!(%error, "a visitor could not come"))
+            .ok()?;
         witness.came();
-        Ok(Self {
+        Some(Self {
             plan,
             client,
             witness,
@@ -249,7 +251,7 @@ impl Drop for Visitor {
 const ENDLESS: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// The time after which a visitor repeats a request that got no answer.
-const RETRY: Duration = Duration::from_secs(1);
+pub(crate) const RETRY: Duration = Duration::from_secs(1);
 
 /// The number of requests in a row without an answer after which a visitor gives up.
 const MAX_FAILURES: u32 = 10;

@@ -14,7 +14,7 @@ use axum::{
     extract::{Path, Request},
     http::StatusCode,
     middleware::{Next, from_fn},
-    response::{Html, IntoResponse, Response},
+    response::{Html, IntoResponse, Redirect, Response},
     routing::{get, post},
 };
 use serde::Serialize;
@@ -52,6 +52,7 @@ pub fn app_that_works(room: WaitingRoomLayer, work: Duration) -> Router {
     Router::new()
         .route("/", get(home))
         .route("/products/{id}", get(product))
+        .route("/again", post(wait_again))
         .route("/checkout", post(check_out))
         .route("/api/products", get(products))
         .route("/api/checkout", post(check_out_by_api))
@@ -68,10 +69,10 @@ fn log<B>(response: &Response<B>, latency: Duration, _: &Span) {
     tracing::info!(status, reason = reason.map(tracing::field::display), ?latency, "answered");
 }
 
-/// `GET /`: all products.
+/// `GET /`: all products, and the way back to the waiting room.
 async fn home() -> Html<String> {
     let cards: String = CATALOGUE.iter().map(card).collect();
-    Html(page("Slow Goods", &format!("<ul>{cards}</ul>")))
+    Html(page("Slow Goods", &format!("{INSIDE}<ul>{cards}</ul>")))
 }
 
 /// `GET /products/{id}`: one product.
@@ -86,19 +87,28 @@ async fn products() -> Json<&'static [Product]> {
     Json(&CATALOGUE)
 }
 
+/// `POST /again`: ends the session, so that the visitor joins the line like any newcomer.
+async fn wait_again(visit: Option<Visit>) -> Redirect {
+    end(visit);
+    Redirect::to("/")
+}
+
 /// `POST /checkout`: for browsers. Ends the session through the [`Visit`].
-///
-/// The `Visit` is missing while the room is suspended.
 async fn check_out(visit: Option<Visit>) -> Html<String> {
-    if let Some(visit) = visit {
-        visit.end();
-    }
+    end(visit);
     Html(page("Thank you", THANKS))
 }
 
 /// `POST /api/checkout`: for programs. Ends the session by a response header.
 async fn check_out_by_api() -> impl IntoResponse {
     [(COMMAND_HEADER, "revoke")]
+}
+
+/// Ends the session. The `Visit` is missing while the room is suspended.
+fn end(visit: Option<Visit>) {
+    if let Some(visit) = visit {
+        visit.end();
+    }
 }
 
 fn card(Product { id, name, picture, text, price }: &Product) -> String {
@@ -115,48 +125,37 @@ fn page(title: &str, body: &str) -> String {
 
 const FRAME: &str = include_str!("frame.html");
 
+const INSIDE: &str = "<form class=\"inside\" method=\"post\" action=\"/again\"><p>You are inside: the \
+                      waiting room has let you in.</p><button>Leave, and wait in line again</button>\
+                      </form>";
+
 const THANKS: &str = "<p class=\"soft\">Your visit is over, and your place in the shop is free for \
                       the next in line.</p><p><a href=\"/\">Come again</a></p>";
 
-/// One product.
+/// One product. Its price is in euros.
 #[derive(Debug, Serialize)]
 struct Product {
     id: &'static str,
     name: &'static str,
     picture: &'static str,
-    text: &'static str,
-    /// In euros.
     price: u32,
+    text: &'static str,
+}
+
+const fn goods(
+    id: &'static str,
+    name: &'static str,
+    picture: &'static str,
+    price: u32,
+    text: &'static str,
+) -> Product {
+    Product { id, name, picture, price, text }
 }
 
 /// All products.
 const CATALOGUE: [Product; 4] = [
-    Product {
-        id: "kettle",
-        name: "Slow kettle",
-        picture: "🫖",
-        text: "Boils when it is ready. Whistles two notes, a minor third apart.",
-        price: 69,
-    },
-    Product {
-        id: "lamp",
-        name: "Reading lamp",
-        picture: "💡",
-        text: "Warm light, and an arm that stays where it is put.",
-        price: 84,
-    },
-    Product {
-        id: "chair",
-        name: "Waiting chair",
-        picture: "🪑",
-        text: "Ash and wool. The most comfortable way to stand in line.",
-        price: 249,
-    },
-    Product {
-        id: "radio",
-        name: "Kitchen radio",
-        picture: "📻",
-        text: "One knob for the volume, one for the station, and that is all.",
-        price: 52,
-    },
+    goods("kettle", "Slow kettle", "🫖", 69, "Boils when it is ready, and whistles two notes."),
+    goods("lamp", "Reading lamp", "💡", 84, "Warm light, and an arm that stays where it is put."),
+    goods("chair", "Waiting chair", "🪑", 249, "The most comfortable way to stand in line."),
+    goods("radio", "Kitchen radio", "📻", 52, "One knob for the volume, one for the station."),
 ];

@@ -13,10 +13,6 @@ use crate::otlp::{Collector, Exports};
 
 /// Installs the recorder of this process, and begins to export to the collector, if there is one.
 /// Call this function before the layer is created.
-///
-/// # Errors
-///
-/// Another recorder is already installed, or the exports cannot begin.
 pub(crate) fn install(
     collector: Option<&Collector>,
 ) -> Result<(PrometheusHandle, Option<Exports>), Box<dyn Error>> {
@@ -36,28 +32,19 @@ pub(crate) fn install(
     Ok((handle, Some(exports)))
 }
 
-/// Records the gauges once a second, for exports that no scrape triggers.
-pub(crate) fn keep_recording(handle: WaitingRoomHandle) {
-    tokio::spawn(async move {
-        let mut every = interval(RECORDED);
-        loop {
-            every.tick().await;
-            handle.record().await;
-        }
-    });
-}
-
-/// Serves the metrics at `/metrics`, and keeps the memory of the recorder bounded.
+/// Serves the metrics at `/metrics`. Once a second, records the gauges, for exports that no scrape triggers,
+/// and moves observations into histograms, which bounds the memory of the recorder.
 ///
 /// The route is not behind the waiting room, so that Prometheus never waits in the line. A real
 /// shop would serve it on an address that visitors cannot reach.
 pub(crate) fn route(prometheus: PrometheusHandle, handle: WaitingRoomHandle) -> Router {
-    let exporter = prometheus.clone();
+    let recorder = (prometheus.clone(), handle.clone());
     tokio::spawn(async move {
-        let mut every = interval(UPKEEP);
+        let mut every = interval(Duration::from_secs(1));
         loop {
             every.tick().await;
-            exporter.run_upkeep();
+            recorder.1.record().await;
+            recorder.0.run_upkeep();
         }
     });
     let metrics = get(move || async move {
@@ -67,10 +54,6 @@ pub(crate) fn route(prometheus: PrometheusHandle, handle: WaitingRoomHandle) -> 
     Router::new().route("/metrics", metrics)
 }
 
-/// The time between two steps of the recorder's upkeep, which moves observations into histograms.
-const UPKEEP: Duration = Duration::from_secs(5);
-/// The largest age of an exported gauge.
-const RECORDED: Duration = Duration::from_secs(1);
 /// The histograms, each with its buckets.
 const HISTOGRAMS: [(&str, &[f64]); 5] = [
     ("waiting_room_wait_seconds", WAITS),

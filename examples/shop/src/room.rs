@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use tower_waiting_room::{
     ConfigError, KeyRing, TokenKey, WaitingRoomConfig, config::WaitingRoomConfigBuilder,
-    request::Bypass, room::Recovery, token::CookieSettings,
+    request::Bypass, respond::Page, room::Recovery, token::CookieSettings,
 };
 use waiting_room_sim::Limits;
 
@@ -19,8 +19,7 @@ pub struct RoomArgs {
     /// The maximum number of visitors who are admitted within any 60 seconds.
     #[arg(long, value_name = "N", default_value_t = 200)]
     pub rate: u32,
-    /// The time for which a visitor stays active after its last request [default: 5m; 60s with a
-    /// crowd]
+    /// The time for which a visitor stays active after its last request.
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub session: Option<Duration>,
     /// The interval at which visitors far back in the line check in.
@@ -82,20 +81,21 @@ impl RoomArgs {
 
     /// The configuration before it is built, so that options can be added.
     pub fn builder(&self, keys: Option<KeyRing>) -> WaitingRoomConfigBuilder {
-        let builder = WaitingRoomConfig::builder("shop")
+        let room = WaitingRoomConfig::builder("shop")
             .total_active_users(self.limit)
             .new_users_per_minute(self.rate)
             .session_duration(self.session())
             .refresh_interval(self.refresh_interval)
             .place_retention(self.place_retention)
             .line_capacity(self.line_capacity)
-            .recovery(self.recovery.unwrap_or(RecoveryName::Admit).into())
+            .recovery(match self.recovery {
+                Some(RecoveryName::Admit) | None => Recovery::AdmitAtOnce,
+                Some(RecoveryName::Pause) => Recovery::Pause,
+            })
             .cookie(CookieSettings::default().insecure())
+            .page(Page::default().title("Slow Goods"))
             .bypass(Bypass::path("health", "/healthz"));
-        match keys {
-            Some(keys) => builder.keys(keys),
-            None => builder,
-        }
+        if let Some(keys) = keys { room.keys(keys) } else { room }
     }
 
     /// The promises of a room with these rules.
@@ -110,16 +110,7 @@ impl RoomArgs {
         }
     }
 
-    /// The number of visitors per minute that the room can admit if each of them stays for one
-    /// session.
-    #[must_use]
-    pub fn allowed_per_minute(&self) -> f64 {
-        let by_slots = f64::from(self.limit) * 60.0 / self.session().as_secs_f64();
-        by_slots.min(f64::from(self.rate))
-    }
-
-    /// The same rules as command-line flags. The keys are not included, since other users of the
-    /// machine can read a command line.
+    /// The same rules as flags, without the keys, since other users of the machine can read a command line.
     #[must_use]
     pub fn flags(&self) -> Vec<String> {
         let time = |time: Duration| humantime::format_duration(time).to_string();
@@ -139,15 +130,6 @@ impl RoomArgs {
 
     fn session(&self) -> Duration {
         self.session.unwrap_or(Self::SESSION)
-    }
-}
-
-impl From<RecoveryName> for Recovery {
-    fn from(name: RecoveryName) -> Self {
-        match name {
-            RecoveryName::Admit => Self::AdmitAtOnce,
-            RecoveryName::Pause => Self::Pause,
-        }
     }
 }
 

@@ -11,7 +11,7 @@
 use std::{fs, mem, time::Duration};
 
 use serde_json::json;
-use tests::{Browser, House, Visitor, application, config, workspace};
+use tests::{Browser, House, Visitor, application, config, until, workspace};
 use tower_waiting_room::{
     WaitingRoomLayer,
     respond::Page,
@@ -30,14 +30,12 @@ async fn main() {
     browser.prefer("light").await;
 
     browser.goto(&house.url("/")).await;
-    clock.advance(Duration::from_secs(2));
-    browser.text_when("h1", |text| text.contains("in line")).await;
+    place_is_shown(&browser, &clock).await;
     for _ in 0..40 {
         tick(&clock, &mut line).await;
     }
     browser.goto(&house.url("/")).await;
-    tick(&clock, &mut line).await;
-    browser.text_when("h1", |text| text.starts_with("You are number")).await;
+    place_is_shown(&browser, &clock).await;
     take(&browser, "waiting-room.png").await;
 
     // The same place in other languages, and on a phone.
@@ -57,6 +55,15 @@ async fn main() {
         browser.goto(&house.url("/")).await;
         take(&browser, name).await;
     }
+}
+
+/// Returns when the page shows an exact place. The room's time goes on until then.
+async fn place_is_shown(browser: &Browser, clock: &ManualClock) {
+    until("an exact place", async || {
+        clock.advance(Duration::from_millis(100));
+        browser.text("h1").await.filter(|text| text.starts_with("You are number"))
+    })
+    .await;
 }
 
 /// Writes a picture of the page to the docs.

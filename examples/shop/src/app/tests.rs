@@ -26,21 +26,24 @@ fn shop(slots: u32, clock: TestClock) -> (Router, RoomHandle) {
 #[test]
 fn one_visitor_is_inside_and_the_next_one_waits_for_a_checkout() {
     run(async |clock| {
-        for (path, media_type) in [("/checkout", FORM), ("/api/checkout", JSON)] {
+        for (path, media_type, status) in [
+            ("/checkout", FORM, StatusCode::OK),
+            ("/api/checkout", JSON, StatusCode::OK),
+            ("/again", FORM, StatusCode::SEE_OTHER),
+        ] {
             let (shop, room) = shop(1, clock);
             let mut buyer = TestClient::browser(shop.clone(), clock);
             let seen = buyer.get("/").await;
             assert_eq!(seen.status, StatusCode::OK);
-            assert!(seen.text().contains("Waiting chair"), "{}", seen.text());
+            let page = seen.text();
+            assert!(page.contains("You are inside") && page.contains("Waiting chair"), "{page}");
             let mut next = TestClient::browser(shop, clock);
             let seen = next.get("/").await;
-            assert_eq!(
-                (seen.status, seen.seen_as()),
-                (StatusCode::SERVICE_UNAVAILABLE, SeenAs::Waiting)
-            );
+            assert_eq!(seen.status, StatusCode::SERVICE_UNAVAILABLE);
+            assert_eq!(seen.seen_as(), SeenAs::Waiting);
 
             let gone = buyer.post(path, media_type, "").await;
-            assert_eq!((gone.status, gone.headers.get(COMMAND_HEADER)), (StatusCode::OK, None));
+            assert_eq!((gone.status, gone.headers.get(COMMAND_HEADER)), (status, None));
             assert_eq!(room.snapshot().await.unwrap().active, 0, "{path} ends the session");
             clock.pass(seen.retry_after().unwrap()).await;
             assert_eq!(next.get("/").await.status, StatusCode::OK);
@@ -68,20 +71,13 @@ fn a_crowd_that_checks_out_stays_below_the_limit_and_needs_no_lapses() {
 }
 
 #[test]
-fn health_checks_need_no_place() {
+fn a_page_is_compressed_and_a_health_check_needs_no_place() {
     run(async |clock| {
         let (shop, room) = shop(1, clock);
-        let seen = TestClient::browser(shop, clock).get("/healthz").await;
-        assert_eq!((seen.status, seen.text().as_str()), (StatusCode::OK, "fine\n"));
-        assert!(!seen.headers.contains_key(header::SET_COOKIE));
+        let health = TestClient::browser(shop.clone(), clock).get("/healthz").await;
+        assert_eq!((health.status, health.text().as_str()), (StatusCode::OK, "fine\n"));
+        assert!(!health.headers.contains_key(header::SET_COOKIE));
         assert_eq!(room.snapshot().await.unwrap().active, 0);
-    });
-}
-
-#[test]
-fn a_page_is_compressed_and_the_answer_of_the_room_is_not() {
-    run(async |clock| {
-        let (shop, _) = shop(1, clock);
         let browser = || {
             let gzip = HeaderValue::from_static("gzip");
             TestClient::browser(shop.clone(), clock).header(header::ACCEPT_ENCODING, gzip)

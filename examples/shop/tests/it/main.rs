@@ -4,6 +4,6 @@
 #![expect(clippy::unwrap_used, reason = "a test fails where what it needs is not there")]
 
 mod otlp;
+mod person;
 mod prometheus;
 mod shop;
-mod stop;

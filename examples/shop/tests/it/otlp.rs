@@ -1,6 +1,6 @@
 //! A collector gets the metrics of the shop by OTLP over HTTP.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
 use tests::{Collector, Manner, documented_metrics, prometheus_series, until};
 use tokio::time::timeout;
@@ -12,10 +12,11 @@ async fn exporting(to: &str) -> Shop {
     Shop::open(&["--otlp", to], &[("OTEL_METRIC_EXPORT_INTERVAL", "100")]).await
 }
 
-/// Returns when the value of a series has been exported.
-async fn reads(collector: &Collector, series: &str, value: f64) {
+/// Returns when the value of a series of the room has been exported.
+async fn reads(collector: &Collector, name: &str, value: f64) {
+    let series = format!("waiting_room_{name}{{room=\"shop\"}}");
     until(&format!("{series} is {value}"), async || {
-        let exported = collector.series().get(series).copied();
+        let exported = collector.series().get(&series).copied();
         exported.filter(|exported| (exported - value).abs() < 1e-9)
     })
     .await;
@@ -28,53 +29,38 @@ async fn a_collector_gets_the_figures_that_the_shop_shows_to_prometheus() {
     let [ann, bob, eve] = [(); 3].map(|()| shop.visitor());
     assert!(is_inside(&ann).await && is_inside(&bob).await);
     // No scrape has recorded the gauges.
-    reads(&collector, "waiting_room_active{room=\"shop\"}", 2.0).await;
-    reads(&collector, "waiting_room_active_limit{room=\"shop\"}", 2.0).await;
-    reads(&collector, "waiting_room_admitted_total{room=\"shop\"}", 2.0).await;
+    for name in ["active", "active_limit", "admitted_total"] {
+        reads(&collector, name, 2.0).await;
+    }
     until("a visitor is in line", async || {
         assert!(!is_inside(&eve).await);
-        collector
-            .series()
-            .get("waiting_room_waiting{room=\"shop\"}")
-            .filter(|value| **value > 0.0)
-            .copied()
+        let waiting = collector.series().get("waiting_room_waiting{room=\"shop\"}").copied();
+        waiting.filter(|waiting| *waiting > 0.0)
     })
     .await;
     check_out(&ann).await;
     until("the next visitor is admitted", async || is_inside(&eve).await.then_some(())).await;
-    reads(&collector, "waiting_room_admitted_total{room=\"shop\"}", 3.0).await;
-    reads(&collector, "waiting_room_wait_seconds_count{room=\"shop\"}", 1.0).await;
-    reads(&collector, "waiting_room_session_seconds_count{room=\"shop\"}", 1.0).await;
-    reads(&collector, "waiting_room_active{room=\"shop\"}", 2.0).await;
+    reads(&collector, "admitted_total", 3.0).await;
+    reads(&collector, "wait_seconds_count", 1.0).await;
+    reads(&collector, "session_seconds_count", 1.0).await;
+    reads(&collector, "active", 2.0).await;
 
-    let (exported, scraped) = settled(&collector, &shop).await;
-    assert_eq!(exported, scraped);
+    // Between the two, a gauge may have been recorded again, so there are several attempts.
+    until("the collector gets what Prometheus would read", async || {
+        let scraped = prometheus_series(&shop.visitor().get("/metrics").await.body);
+        let before = collector.requests();
+        // An export that runs already may have older figures.
+        let later = async || (collector.requests() > before + 1).then_some(());
+        until("the next export", later).await;
+        (collector.series() == scraped).then_some(())
+    })
+    .await;
     let documented = documented_metrics();
     let exported = collector.exported();
     assert!(exported.len() > 15, "{:?}", exported.keys());
     for (name, metric) in exported {
         assert_eq!(documented.get(&name), Some(&metric.row), "{name}");
     }
-}
-
-type Series = BTreeMap<String, f64>;
-
-/// Returns what the collector gets and what Prometheus would read, as soon as they are the same.
-/// Between the two, a gauge may have been recorded again, so there are several attempts.
-async fn settled(collector: &Collector, shop: &Shop) -> (Series, Series) {
-    let mut seen = (Series::new(), Series::new());
-    for _ in 0..30 {
-        let scraped = prometheus_series(&shop.visitor().get("/metrics").await.body);
-        let before = collector.requests();
-        // An export that runs already may have older figures.
-        let later = async || (collector.requests() > before + 1).then_some(());
-        until("the next export", later).await;
-        seen = (collector.series(), scraped);
-        if seen.0 == seen.1 {
-            break;
-        }
-    }
-    seen
 }
 
 #[tokio::test]
@@ -85,7 +71,7 @@ async fn the_latest_figures_are_exported_before_the_shop_ends() {
     let shop = Shop::open(&[], &[variable]).await;
     let ann = shop.visitor();
     assert!(is_inside(&ann).await);
-    assert_eq!(shop.close(AT_ONCE).await, Some(0));
+    assert_eq!(shop.close("-TERM", AT_ONCE).await, Some(0));
     assert_eq!(collector.requests(), 1);
     let admitted = collector.series()["waiting_room_admitted_total{room=\"shop\"}"];
     assert!((admitted - 1.0).abs() < 1e-9, "{admitted}");
@@ -111,13 +97,14 @@ async fn a_collector_that_is_away_stalls_or_fails_delays_no_visitor_and_no_end()
         }
         let scraped = prometheus_series(&ann.get("/metrics").await.body);
         assert!(scraped.contains_key("waiting_room_admitted_total{room=\"shop\"}"), "{scraped:?}");
-        assert_eq!(shop.close(AT_ONCE).await, Some(0), "with the collector {to}");
+        assert_eq!(shop.close("-TERM", AT_ONCE).await, Some(0), "with the collector {to}");
     }
 }
 
 #[tokio::test]
 async fn a_malformed_address_is_refused_with_its_source() {
-    let (code, said) = Shop::refused(&[("OTEL_EXPORTER_OTLP_ENDPOINT", "https://c:4318")]).await;
+    let (code, said) =
+        Shop::refused(&[], &[("OTEL_EXPORTER_OTLP_ENDPOINT", "https://c:4318")]).await;
     assert_eq!(code, Some(2));
     let expected = "shop: OTEL_EXPORTER_OTLP_ENDPOINT is \"https://c:4318\", expected http://HOST";
     assert!(said.starts_with(expected), "{said}");

@@ -1,30 +1,20 @@
 //! A real Prometheus server scrapes the real shop while visitors are admitted.
 
-use std::{
-    fs,
-    io::Write,
-    process::{Child, Command, Stdio},
-};
+use std::{fs, process::Stdio};
 
 use reqwest::Client;
 use serde_json::Value;
 use tempfile::TempDir;
 use tests::until;
+use tokio::{
+    io::AsyncWriteExt,
+    process::{Child, Command},
+};
 
 use crate::shop::{Shop, check_out, free_address, is_inside};
 
-/// A process that is killed at the end of the test.
-struct Killed(Child);
-
-impl Drop for Killed {
-    fn drop(&mut self) {
-        _ = self.0.kill();
-        _ = self.0.wait();
-    }
-}
-
 /// Starts Prometheus, which scrapes the shop once a second. Returns its address.
-fn prometheus(folder: &TempDir, shop: &str) -> (Killed, String) {
+fn prometheus(folder: &TempDir, shop: &str) -> (Child, String) {
     let config = folder.path().join("prometheus.yml");
     let text = format!(
         "global: {{scrape_interval: 1s}}\n\
@@ -38,9 +28,10 @@ fn prometheus(folder: &TempDir, shop: &str) -> (Killed, String) {
         .arg(format!("--storage.tsdb.path={}", folder.path().join("data").display()))
         .arg(format!("--web.listen-address={address}"))
         .arg("--log.level=error")
+        .kill_on_drop(true)
         .spawn()
         .expect("prometheus is installed by scripts/install-test-parts.sh");
-    (Killed(child), address)
+    (child, address)
 }
 
 /// The value of a query, if it has exactly one.
@@ -68,9 +59,9 @@ async fn prometheus_reads_active_waiting_and_admitted_visitors() {
     let (_prometheus, prometheus) = prometheus(&folder, &shop.address);
     let [ann, bob, eve] = [(); 3].map(|()| shop.visitor());
     assert!(is_inside(&ann).await && is_inside(&bob).await);
-    reads(&prometheus, "waiting_room_active{room=\"shop\"}", 2.0).await;
-    reads(&prometheus, "waiting_room_active_limit", 2.0).await;
-    reads(&prometheus, "waiting_room_admitted_total", 2.0).await;
+    for name in ["active{room=\"shop\"}", "active_limit", "admitted_total"] {
+        reads(&prometheus, &format!("waiting_room_{name}"), 2.0).await;
+    }
     reads(&prometheus, "waiting_room_store_up", 1.0).await;
 
     assert!(!is_inside(&eve).await);
@@ -90,11 +81,11 @@ async fn prometheus_reads_active_waiting_and_admitted_visitors() {
     reads(&prometheus, "waiting_room_wait_seconds_count", 1.0).await;
     reads(&prometheus, "waiting_room_session_seconds_bucket{le=\"+Inf\"}", 1.0).await;
     reads(&prometheus, "sum(waiting_room_estimate_error_seconds_count)", 1.0).await;
-    check(&shop.visitor().get("/metrics").await.body);
+    check(&shop.visitor().get("/metrics").await.body).await;
 }
 
 /// Lets `promtool` check the text that Prometheus scrapes.
-fn check(text: &str) {
+async fn check(text: &str) {
     let mut promtool = Command::new("promtool")
         .args(["check", "metrics"])
         .stdin(Stdio::piped())
@@ -102,8 +93,8 @@ fn check(text: &str) {
         .stderr(Stdio::piped())
         .spawn()
         .expect("promtool is installed by scripts/install-test-parts.sh");
-    promtool.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
-    let output = promtool.wait_with_output().unwrap();
+    promtool.stdin.take().unwrap().write_all(text.as_bytes()).await.unwrap();
+    let output = promtool.wait_with_output().await.unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success() && said.is_empty(), "{said}\n{text}");
 }

@@ -10,30 +10,41 @@ use tokio::{
     time::timeout,
 };
 
-/// A shop with two slots. It is killed when this is dropped.
+/// A shop that is open. It is killed when this is dropped.
 pub(crate) struct Shop {
     process: Child,
     /// The host and the port.
     pub(crate) address: String,
+    /// The lines that it prints for the person who has opened it.
+    pub(crate) greeting: Vec<String>,
 }
 
 impl Shop {
-    /// Opens a shop with more arguments, and with environment variables.
+    /// Opens a quiet shop with two slots, with more arguments, and with environment variables.
     pub(crate) async fn open(arguments: &[&str], environment: &[(&str, &str)]) -> Self {
-        let mut process = command(arguments, environment).spawn().unwrap();
+        let quiet = ["--quiet-shop", "--limit", "2", "--refresh-interval", "2s"];
+        Self::started(&[&quiet, arguments].concat(), environment).await
+    }
+
+    /// Opens a shop with these arguments and environment variables.
+    pub(crate) async fn started(arguments: &[&str], environment: &[(&str, &str)]) -> Self {
+        let arguments = [&["--listen", "127.0.0.1:0"], arguments].concat();
+        let mut process = command(&arguments, environment).spawn().unwrap();
         let mut lines = BufReader::new(process.stderr.take().unwrap()).lines();
-        let address = loop {
-            let line = lines.next_line().await.unwrap().expect("the shop prints its address");
-            if let Some((_, rest)) = line.split_once("http://") {
-                break rest.split(';').next().unwrap().to_owned();
-            }
-        };
-        Self { process, address }
+        let mut greeting = Vec::new();
+        while greeting.last().is_none_or(|line: &String| !line.starts_with("Ctrl-C")) {
+            greeting.push(lines.next_line().await.unwrap().expect("the shop opens"));
+        }
+        let address = greeting[0].split_once("http://").unwrap().1.to_owned();
+        Self { process, address, greeting }
     }
 
     /// Starts a shop that cannot be opened, and returns its exit code and what it prints.
-    pub(crate) async fn refused(environment: &[(&str, &str)]) -> (Option<i32>, String) {
-        let output = command(&[], environment).output().await.unwrap();
+    pub(crate) async fn refused(
+        arguments: &[&str],
+        environment: &[(&str, &str)],
+    ) -> (Option<i32>, String) {
+        let output = command(arguments, environment).output().await.unwrap();
         (output.status.code(), String::from_utf8(output.stderr).unwrap())
     }
 
@@ -42,11 +53,11 @@ impl Shop {
         Visitor::at(&format!("http://{}", self.address))
     }
 
-    /// Asks the shop to end. Returns its exit code, or `None` if it runs on for longer than
+    /// Asks the shop to end by a signal. Returns its exit code, or `None` if it runs on for longer than
     /// `within`.
-    pub(crate) async fn close(mut self, within: Duration) -> Option<i32> {
+    pub(crate) async fn close(mut self, signal: &str, within: Duration) -> Option<i32> {
         let id = self.process.id().unwrap().to_string();
-        assert!(Command::new("kill").args(["-TERM", &id]).status().await.unwrap().success());
+        assert!(Command::new("kill").args([signal, &id]).status().await.unwrap().success());
         timeout(within, self.process.wait()).await.ok()?.unwrap().code()
     }
 }
@@ -67,9 +78,9 @@ pub(crate) fn free_address() -> String {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
 }
 
-fn command(arguments: &[&str], environment: &[(&str, &str)]) -> Command {
+/// The program `shop`, without a log.
+pub(crate) fn command(arguments: &[&str], environment: &[(&str, &str)]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_shop"));
-    command.args(["--listen", "127.0.0.1:0", "--limit", "2", "--refresh-interval", "2s"]);
     command.args(arguments).env("RUST_LOG", "off").envs(environment.iter().copied());
     command.stderr(Stdio::piped()).kill_on_drop(true);
     command
