@@ -190,8 +190,7 @@ async fn end(end: Instant) {
     }
 }
 
-/// Raises the limit of open files. Each visitor has a connection, and both of its ends may be in this
-/// process.
+/// Raises the limit of open files: both ends of each visitor's connection may be in this process.
 fn raise_file_limit() {
     if let Err(error) = rlimit::increase_nofile_limit(FILES) {
         tracing::warn!(%error, "the limit of open files cannot be raised");
