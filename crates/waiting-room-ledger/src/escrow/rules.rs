@@ -27,14 +27,14 @@ pub struct EscrowRules {
     pub(crate) borrow_wait: Duration,
 }
 
-/// A digest of [`EscrowRules`], by which a site and the global ledger find out whether they have the
-/// same ones.
+/// A digest of [`EscrowRules`], by which a site and the global ledger find out whether they have
+/// the same rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RulesDigest(u64);
 
 impl EscrowRules {
-    /// The largest number of new visitors, and of returning visitors, that wait at a site for a
-    /// slot from elsewhere at a time.
+    /// The largest number of new visitors, and of returning ones, that may wait at a site at the
+    /// same time for a slot from elsewhere.
     pub const MAX_BORROWERS: usize = 1024;
     /// The longest session, lease, drift margin, heartbeat or wait: 24 hours.
     pub const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);

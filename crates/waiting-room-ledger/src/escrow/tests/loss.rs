@@ -130,7 +130,7 @@ fn heartbeat_of_term(net: &mut Net, term: u32, now: Timestamp) -> ToGlobal {
     ToGlobal::Heartbeat(Heartbeat { term: Term::new(term), ..heartbeat })
 }
 
-/// The reason for which the only answer refuses a site.
+/// The reason why the only answer refuses a site.
 fn refusal_in(answers: &[Outgoing]) -> Refusal {
     match answers {
         [Outgoing { message: ToSite::Refused(refused), .. }] => refused.reason,

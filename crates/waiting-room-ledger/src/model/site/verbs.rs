@@ -203,8 +203,8 @@ impl SiteLedger {
         }
     }
 
-    /// The slots that the site asks for, and the visitors in line for whom it does. The first ones in line
-    /// take the slots that the site has.
+    /// The slots that the site asks for, and the visitors in line for whom it asks. The first ones
+    /// in line take the slots that the site has.
     pub(super) fn wants(&mut self) -> (u64, LineFront) {
         let usable = self.usable();
         let (want, front) = if self.line.is_empty() {
