@@ -138,7 +138,7 @@ fn ann() -> http::request::Builder {
     Request::builder().header("operator", "Ann").header("host", "shop.example")
 }
 
-/// A request of the operator Ann with a JSON document, as the page sends it.
+/// A JSON request from the operator Ann, with the headers that the page would send.
 fn post(path: &str) -> http::request::Builder {
     ann()
         .method("POST")

@@ -73,7 +73,8 @@ struct Seen {
     /// The visitors who were admitted at once, and those who had waited.
     at_once: u64,
     later: u64,
-    /// The reports with a front, and those while unused slots were recalled.
+    /// The number of reports with a line front, and of those sent while unused slots were being
+    /// recalled.
     fronts: u64,
     recalls: u64,
     /// The slots that reports counted as used because they were promised.

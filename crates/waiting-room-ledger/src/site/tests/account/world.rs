@@ -218,7 +218,7 @@ impl World {
         world
     }
 
-    /// Lets the room notice the time, and what it has to give back because of it.
+    /// Lets the room process the current time, and return the slots that it then has to give back.
     async fn advance_room(&mut self) {
         self.room.sweep().await.unwrap();
         let limit = SharedLimit::ActiveVisitors;
