@@ -25,7 +25,8 @@ use super::{
     dashboard::Dashboard,
 };
 
-/// A shop with a dashboard. A request with the header `operator` is from this operator.
+/// A shop with a dashboard. A request with the header `operator` comes from the operator that the
+/// header names.
 struct House {
     layer: WaitingRoomLayer,
     clock: ManualClock,
@@ -33,7 +34,7 @@ struct House {
     router: Router,
 }
 
-/// A response of the dashboard.
+/// A response from the dashboard.
 #[derive(Debug)]
 struct Answer {
     status: StatusCode,
@@ -133,7 +134,7 @@ impl Answer {
     }
 }
 
-/// A request of the operator Ann.
+/// A request from the operator Ann.
 fn ann() -> http::request::Builder {
     Request::builder().header("operator", "Ann").header("host", "shop.example")
 }
