@@ -61,7 +61,7 @@ impl WaitingRoom {
     ///
     /// # Errors
     ///
-    /// The same as for [`from_json`](Self::from_json).
+    /// Returns the same errors as [`from_json`](Self::from_json).
     pub fn with_rules(mut self, text: &str) -> Result<Self, ConfigError> {
         self.rules =
             BypassRules::read(list("rules", parse("rules", text)?, BypassRules::MAX_RULES)?)?;
@@ -73,8 +73,8 @@ impl WaitingRoom {
     ///
     /// # Errors
     ///
-    /// The same as for [`from_json`](Self::from_json), and if two events overlap or have the same
-    /// name.
+    /// Returns the same errors as [`from_json`](Self::from_json), and an error if two events
+    /// overlap or have the same name.
     pub fn with_events(mut self, text: &str) -> Result<Self, ConfigError> {
         self.set_events(parse("events", text)?)?;
         Ok(self)
@@ -149,7 +149,7 @@ impl WaitingRoom {
     ///
     /// # Errors
     ///
-    /// The same as for [`config`](Self::config).
+    /// Returns the same errors as [`config`](Self::config).
     pub fn to_toml(&self) -> Result<String, ConfigError> {
         self.config()?;
         toml::to_string_pretty(&self.fields()).map_err(refused)

@@ -139,7 +139,7 @@ impl Crowd {
     ///
     /// # Panics
     ///
-    /// If there is no shop.
+    /// Panics if there is no shop.
     pub async fn visit(self, shops: &[SocketAddr], drain: Duration) {
         assert!(!shops.is_empty(), "there is no shop to visit");
         raise_file_limit();

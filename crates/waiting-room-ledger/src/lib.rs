@@ -29,9 +29,10 @@
 //!   [margin](EscrowRules::drift_margin) in the time of a lease and a session.
 //! - A site that an operator has [fenced](Order::Fence) is switched off.
 //!
-//! No visitor is queued while a slot is free anywhere, as long as the sites reach the global ledger well
-//! within the [bounded wait](EscrowRules::borrow_wait). A site that is cut off goes on with the slots that
-//! it holds, until its [lease](EscrowRules::lease) ends. Then it admits no new visitor.
+//! No visitor is queued while a slot is free anywhere, as long as the sites reach the global ledger
+//! well within the [bounded wait](EscrowRules::borrow_wait). A site that is cut off continues with
+//! the slots that it holds, until its [lease](EscrowRules::lease) ends. Then it admits no new
+//! visitor.
 //!
 //! # Example
 //!

@@ -60,7 +60,7 @@ impl Census {
     /// The most tickets that are drawn for one message. A site that wants more asks again.
     pub const MAX_DRAWN_AT_ONCE: u32 = 1024;
 
-    /// The time after the end of a minute for which the traffic of the minute before is used, unless
+    /// For this time after the end of a minute, the traffic of the minute before it is used, unless
     /// all sites have reported.
     const LATE: Duration = Duration::from_secs(5);
 
@@ -90,8 +90,8 @@ impl Census {
         news.into_iter().chain(tickets.map(ToSite::Tickets)).collect()
     }
 
-    /// Returns whether visitors of sites that count may be active. Until none may be, no site gets an
-    /// account of slots.
+    /// Returns whether visitors of sites that count may be active. While any may be, no site gets
+    /// an account of slots.
     #[must_use]
     pub fn is_in_use(&self, now: Timestamp) -> bool {
         self.sites.values().any(|site| now.since(site.heard) < self.session)
@@ -103,7 +103,7 @@ impl Census {
         self.world.as_ref()
     }
 
-    /// The number of sites that have reported lately, and of their active visitors.
+    /// The number of sites that have reported lately, and the number of their active visitors.
     #[must_use]
     pub fn counted(&self, now: Timestamp) -> (usize, u64) {
         let sites = self.sites.values().filter(|site| now.since(site.heard) < self.session);

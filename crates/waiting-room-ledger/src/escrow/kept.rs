@@ -248,8 +248,8 @@ impl KeptAccount {
         }
     }
 
-    /// Returns whether an incarnation of the site, or its present account, is fenced. The fence of a site
-    /// that was only added is about accounts from before it was removed.
+    /// Returns whether an incarnation of the site, or its present account, is fenced. A site that
+    /// was removed and added again may have a fence that covers only its accounts from before.
     #[must_use]
     pub fn is_fenced(&self) -> bool {
         self.fence.is_some_and(|fence| fence.incarnation.is_some() || self.epoch <= fence.epoch)

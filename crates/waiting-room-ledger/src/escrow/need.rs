@@ -28,8 +28,8 @@ pub(super) struct Need {
 /// The turn of a site among those that lack slots. The least one is next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Turn {
-    /// The arrival of the site's oldest visitor without a slot, by the clock of the global ledger, in
-    /// [widths](LineFront::WIDTH) since [`LONGEST_WAIT`] before the start of that clock.
+    /// The arrival of the site's oldest visitor without a slot, by the clock of the global ledger,
+    /// in [widths](LineFront::WIDTH), counted from [`LONGEST_WAIT`] before the start of that clock.
     arrived: u64,
     /// The first time at which the site lacked slots since it was last granted some.
     short_since: Timestamp,

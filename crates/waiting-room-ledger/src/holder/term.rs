@@ -98,7 +98,7 @@ impl<'a> Tenure<'a> {
             } else if self.is_due || !self.orders.is_empty() || self.desk.has_news() {
                 return;
             } else {
-                // Events without an effect count towards no batch.
+                // Events without an effect do not count towards a batch.
                 self.gathered = 0;
                 self.turn().await;
             }

@@ -138,9 +138,9 @@ impl PostgresKeeper {
         session.client.batch_execute(sql::TABLES).await.map_err(KeepError::unavailable)
     }
 
-    /// Sets the room up, with a limit and rules, without visitors. The first ledger takes over with a
-    /// term above that of `kept`, which is higher than zero if the sites have been part of an earlier
-    /// world.
+    /// Sets up the room with a limit and rules, and without visitors. The first ledger takes over
+    /// with a term above that of `kept`, which is higher than zero if the sites have been part of
+    /// an earlier world.
     ///
     /// # Errors
     ///

@@ -60,8 +60,8 @@ pub(super) struct AtDoor<'a> {
 }
 
 impl SiteState {
-    /// The state of a node with these rules of its accounts: that of slots, and that of the minute, if
-    /// the sites share the limit on new visitors.
+    /// Creates the state of a node with the rules of its accounts: the account of slots and, if the
+    /// sites share the limit on new visitors, that of the minute.
     pub(super) fn new(
         slots: &EscrowRules,
         minute: Option<&EscrowRules>,
@@ -146,7 +146,7 @@ impl SiteState {
         ((epoch >> 32) as u32, epoch as u32)
     }
 
-    /// Returns whether no slot can come from elsewhere in this minute, at a site that counts.
+    /// At a site that counts, returns whether no slot can come from elsewhere in this minute.
     pub(super) fn is_dry(&self, now: Timestamp) -> bool {
         now.as_nanos() < self.dry_until.load(Ordering::Relaxed)
     }

@@ -77,7 +77,7 @@ impl Active {
         }
     }
 
-    /// Counts the intervals up to `until`, where no change is possible any more.
+    /// Counts the intervals before `until`, where no more change is possible.
     pub(super) fn settle(&mut self, until: Timestamp) {
         while let Some(&Reverse((at, edge, key))) = self.edges.peek() {
             if at >= until {

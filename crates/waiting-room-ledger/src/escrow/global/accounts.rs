@@ -28,7 +28,7 @@ pub(super) struct Accounts {
     held: u128,
     unused: u128,
     demand: u128,
-    /// The number of sites that may or may not have an account.
+    /// The number of sites whose standing is unknown.
     unknown: usize,
     /// The sites that lack slots, in the order in which they are served.
     short: BTreeSet<(Turn, SiteId)>,
@@ -168,7 +168,7 @@ impl Accounts {
         self.by_site.get(&site).map(|(member, _)| member)
     }
 
-    /// All sites, including those that may or may not have an account.
+    /// All sites, including those whose standing is unknown.
     pub(super) fn sites(&self) -> impl Iterator<Item = SiteId> {
         self.by_site.keys().copied()
     }
@@ -198,7 +198,7 @@ impl Accounts {
         self.demand
     }
 
-    /// Returns whether, for any site, it is unknown whether it has an account.
+    /// Returns whether the standing of any site is unknown.
     pub(super) const fn has_unknown(&self) -> bool {
         self.unknown > 0
     }

@@ -370,8 +370,7 @@ impl World {
     /// Hands a message to the room and to its model.
     ///
     /// A recalled slot is given back unless a visitor is known to wait for it, so the room has to
-    /// know the same visitors as the model, and is asked for a report. In a site, visitors ask
-    /// again.
+    /// know the same visitors as the model, and is asked for a report. In a site, visitors retry.
     async fn down(&mut self, side: usize, message: &ToSite) -> Result<(), TestCaseError> {
         if self.is_untold && matches!(message, ToSite::Grant(grant) if grant.recall) {
             let model = &mut self.sides[side].model;
