@@ -27,6 +27,6 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .layer(WaitingRoomLayer::new(config));
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     println!("http://{}", listener.local_addr()?);
-    // With connect info, also behind a proxy: the layer has to know that the connection is nginx's.
+    // With connect info, even behind a proxy: the layer has to know that the connection is nginx's.
     Ok(axum::serve(listener, app.into_make_service_with_connect_info::<SocketAddr>()).await?)
 }

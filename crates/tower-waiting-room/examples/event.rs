@@ -4,8 +4,8 @@
 //! cargo run -p tower-waiting-room --example event -- 2026-12-24T10:00:00+01:00
 //! ```
 //!
-//! For half an hour before, visitors get their places, and see how long it takes. For two hours
-//! after, the room has the limits of the event.
+//! In the half hour before the start, visitors get their places, and see how long it takes. For two
+//! hours from the start, the room has the limits of the event.
 
 use std::{env, error::Error, net::SocketAddr, time::Duration};
 

@@ -1,4 +1,4 @@
-//! A room that is not there if the variable `NO_ROOM` is set.
+//! A room that is left out if the variable `NO_ROOM` is set.
 //!
 //! tower's `option_layer` needs a layer that answers in axum's own body, hence `for_axum`.
 

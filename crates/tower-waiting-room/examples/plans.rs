@@ -1,4 +1,4 @@
-//! Limits by account and by plan. A middleware that knows the account is outside of the layer.
+//! Limits by account and by plan. A middleware outside of the layer finds the account.
 //!
 //! `key-1` and `key-2` belong to one account, which may send 3 requests an hour. The account of
 //! `key-3` pays for 6. A request without a known key is refused.

@@ -22,7 +22,7 @@
 //! # Ok::<(), tower_waiting_room::ConfigError>(())
 //! ```
 //!
-//! The [guide](crate::guide) leads from the first program to the day of a sale. The
+//! The [guide] leads from the first program to the day of a sale. The
 //! [examples](https://docs.rs/crate/tower-waiting-room/latest/source/examples/) are small programs for
 //! each part of the layer, such as limits by plan, a room behind nginx, or a sale at a fixed time. The
 //! repository's `docs/errors.md` explains each error.

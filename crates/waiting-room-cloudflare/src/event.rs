@@ -96,7 +96,7 @@ impl EventList {
         Ok(())
     }
 
-    /// Reads the queueing method. `reject` means something else here, so it is not taken over.
+    /// Reads the queueing method. `reject` means something else here, so it does not carry over.
     fn read_method(&mut self, event: Event, fields: &mut JsonFields) -> Read<Event> {
         match fields.word(METHOD, methods())? {
             None => Ok(event),

@@ -26,7 +26,7 @@ pub(super) struct Branch {
 ///
 /// # Errors
 ///
-/// Returns the reason if the whole expression cannot be read, or has too many branches.
+/// Returns the reason if the whole expression cannot be read, or if it has too many branches.
 pub(super) fn branches(expression: &str) -> Result<Vec<Branch>, &'static str> {
     if expression.len() > MAX_LEN {
         return Err("it is longer than 4096 bytes");
@@ -172,8 +172,8 @@ impl Parser<'_> {
         Ok(read)
     }
 
-    /// Passes over the words up to the next `and`, `or` or closing parenthesis of this level, and
-    /// returns their number.
+    /// Skips the words up to the next `and`, `or` or closing parenthesis of this level, and returns
+    /// their number.
     fn rest_of_test(&mut self) -> usize {
         let begin = self.at;
         let mut open = 0_usize;
@@ -190,7 +190,7 @@ impl Parser<'_> {
         self.at - begin
     }
 
-    /// Passes over the next word if it is one of these.
+    /// Skips the next word if it is one of these.
     fn take_one(&mut self, words: &[&str]) -> bool {
         let is_next = self
             .words
@@ -260,7 +260,7 @@ fn test(field: &Word, value: &Word) -> Option<Test> {
         ("http.host", Kind::Text) => Some(json!({ "host": text })),
         ("http.request.method", Kind::Text) => Some(json!({ "method": text })),
         (PATH, Kind::Text) => Some(json!({ "path": text })),
-        // `$name` is a list that is kept elsewhere, and `a..b` is a range.
+        // `$name` is a list that is defined elsewhere, and `a..b` is a range.
         ("ip.src", Kind::Name) if !text.starts_with('$') && !text.contains("..") => {
             Some(json!({ "network": text }))
         }
@@ -286,7 +286,7 @@ const PATH: &str = "http.request.uri.path";
 /// The signs of two characters.
 const SIGNS: [&str; 9] = ["==", "!=", "&&", "||", "^^", "<=", ">=", "=~", "!~"];
 
-/// The maximum length of an expression in bytes, as at Cloudflare.
+/// The maximum length of an expression in bytes, the same as Cloudflare's.
 const MAX_LEN: usize = 4096;
 
 /// The maximum number of nested parentheses and negations.

@@ -1,5 +1,5 @@
-//! The fields of one JSON object, taken one by one, with errors that name them; and those that do not
-//! carry over.
+//! The fields of one JSON object, taken one by one, with errors that name them, and the fields that
+//! do not carry over.
 
 use std::{fmt, time::Duration};
 
@@ -48,7 +48,7 @@ impl JsonFields {
         self.map.remove(field).filter(|value| !value.is_null())
     }
 
-    /// Takes the fields that are settings of a room, by their declarations.
+    /// Takes the fields that are settings of a room, according to their declarations.
     ///
     /// # Errors
     ///

@@ -1,9 +1,8 @@
 //! Moves a room from Cloudflare Waiting Room to [`tower-waiting-room`](tower_waiting_room).
 //!
 //! A [`WaitingRoom`] reads the JSON of Cloudflare's API: a room, its bypass rules and its events.
-//! What has a counterpart here becomes a configuration and a schedule. Everything else is a list of
-//! [`Unsupported`] settings, each with the reason and with what to do instead, so nothing is lost
-//! without a word.
+//! Settings with a counterpart here become a configuration and a schedule. All others are listed as
+//! [`Unsupported`], each with the reason and with what to do instead, so nothing is lost silently.
 //!
 //! ```
 //! use tower_waiting_room::WaitingRoomLayer;
@@ -32,11 +31,12 @@
 //! # What becomes of what
 //!
 //! A `WaitingRoom` becomes the fields of a configuration file ([`WaitingRoom::to_toml`]), and its
-//! configuration ([`WaitingRoom::config`]) is that of this file. The page `from-cloudflare.md` of
+//! configuration ([`WaitingRoom::config`]) is that of this file. The page `from-cloudflare.md` in
 //! the guide lists every field.
 //!
-//! Defaults are those of Cloudflare's API: a page that is sent with the status 200, for example,
-//! because a field is absent, is sent with 200 here too, although the default of the layer is 503.
+//! Defaults are those of Cloudflare's API. For example, if a field is absent and Cloudflare
+//! therefore sends a page with the status 200, the page is sent with 200 here too, although the
+//! default of the layer is 503.
 //!
 //! A field with the name of a [setting][`RoomRules::SETTINGS`] of the layer's rooms is that setting, with
 //! its bounds. Cloudflare writes durations in minutes.

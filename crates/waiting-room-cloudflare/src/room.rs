@@ -31,7 +31,7 @@ pub struct WaitingRoom {
     events: EventList,
     /// The seeds of draws, each with the name of its event.
     seeds: Vec<(String, Seed)>,
-    /// What does not carry over of the room itself.
+    /// The settings of the room itself that do not carry over.
     unsupported: Vec<Unsupported>,
 }
 
@@ -40,12 +40,12 @@ impl WaitingRoom {
     /// its characters is written as an escape.
     pub const MAX_JSON_LEN: usize = 16 * 1024 * 1024;
 
-    /// Reads a room from the answer of `GET /zones/{zone}/waiting_rooms/{room}`, with or without
-    /// its envelope (`success`, `result`). The answer may also be a list of one room.
+    /// Reads a room from the response to `GET /zones/{zone}/waiting_rooms/{room}`, with or without
+    /// its envelope (`success`, `result`). The response may also be a list of one room.
     ///
-    /// The rules and events are further answers of the API. Either add them with
-    /// [`with_rules`](Self::with_rules) and [`with_events`](Self::with_events), or put all answers
-    /// into one object: `{"waiting_room": …, "rules": …, "events": …}`.
+    /// The rules and events come in further responses of the API. Either add them with
+    /// [`with_rules`](Self::with_rules) and [`with_events`](Self::with_events), or put all
+    /// responses into one object: `{"waiting_room": …, "rules": …, "events": …}`.
     ///
     /// # Errors
     ///
@@ -56,25 +56,25 @@ impl WaitingRoom {
         Self::of_value(parse("waiting_room", text)?)
     }
 
-    /// Adds the rules from the answer of `GET /zones/{zone}/waiting_rooms/{room}/rules`. They
+    /// Adds the rules from the response to `GET /zones/{zone}/waiting_rooms/{room}/rules`. They
     /// replace rules that were added before.
     ///
     /// # Errors
     ///
-    /// The same as for [`from_json`](Self::from_json).
+    /// Returns the same errors as [`from_json`](Self::from_json).
     pub fn with_rules(mut self, text: &str) -> Result<Self, ConfigError> {
         self.rules =
             BypassRules::read(list("rules", parse("rules", text)?, BypassRules::MAX_RULES)?)?;
         Ok(self)
     }
 
-    /// Adds the events from the answer of `GET /zones/{zone}/waiting_rooms/{room}/events`. They
+    /// Adds the events from the response to `GET /zones/{zone}/waiting_rooms/{room}/events`. They
     /// replace events that were added before.
     ///
     /// # Errors
     ///
-    /// The same as for [`from_json`](Self::from_json), and if two events overlap or have the same
-    /// name.
+    /// Returns the same errors as [`from_json`](Self::from_json), and an error if two events
+    /// overlap or have the same name.
     pub fn with_events(mut self, text: &str) -> Result<Self, ConfigError> {
         self.set_events(parse("events", text)?)?;
         Ok(self)
@@ -149,7 +149,7 @@ impl WaitingRoom {
     ///
     /// # Errors
     ///
-    /// The same as for [`config`](Self::config).
+    /// Returns the same errors as [`config`](Self::config).
     pub fn to_toml(&self) -> Result<String, ConfigError> {
         self.config()?;
         toml::to_string_pretty(&self.fields()).map_err(refused)
@@ -225,7 +225,7 @@ impl WaitingRoom {
     }
 }
 
-/// How the fields of a room become those of a configuration file.
+/// The conversion of the fields of a room to those of a configuration file.
 impl WaitingRoom {
     fn read(&mut self, mut fields: JsonFields) -> Read<()> {
         let name = fields.text("name")?;
@@ -252,7 +252,7 @@ impl WaitingRoom {
         Ok(())
     }
 
-    /// Reads the queueing method and the mode, of which `suspended` takes precedence.
+    /// Reads the queueing method and the mode. The field `suspended` takes precedence.
     fn read_method(&mut self, fields: &mut JsonFields) -> Read<()> {
         let method = fields.word(METHOD, methods())?.unwrap_or("fifo");
         let is_suspended = fields.truth("suspended")?.unwrap_or(false);
@@ -270,7 +270,7 @@ impl WaitingRoom {
         Ok(())
     }
 
-    /// Reads what programs and browsers get.
+    /// Reads the settings for the answers that programs and browsers get.
     fn read_answers(&mut self, fields: &mut JsonFields) -> Read<()> {
         let has_json = fields.truth("json_response_enabled")?.unwrap_or(false);
         let value = fields.take("queueing_status_code").unwrap_or_else(|| json!(200));
@@ -417,7 +417,7 @@ impl<'de> Deserialize<'de> for WaitingRoom {
     }
 }
 
-/// Returns the error for fields that are no valid configuration file.
+/// Returns the error for fields that are not a valid configuration file.
 fn refused(error: impl fmt::Display) -> ConfigError {
     let expected = "the fields of a configuration file";
     ConfigError::new(ConfigErrorKind::Malformed, "configuration", error, expected)
@@ -446,7 +446,7 @@ fn parse(field: &'static str, text: &str) -> Read<Value> {
     })
 }
 
-/// Returns the content of an answer of the API, which may be in an envelope.
+/// Returns the content of an API response, with or without the envelope around it.
 fn result_of(field: &'static str, mut value: Value) -> Read<Value> {
     if value.get("success") == Some(&Value::Bool(false)) {
         let message = value.pointer("/errors/0/message").map_or_else(String::new, shown);
@@ -459,7 +459,7 @@ fn result_of(field: &'static str, mut value: Value) -> Read<Value> {
     }
 }
 
-/// Returns the elements of an answer that contains a list.
+/// Returns the elements of a response that contains a list.
 fn list(field: &'static str, value: Value, most: usize) -> Read<Vec<Value>> {
     let result = result_of(field, value)?;
     let mut one = Map::new();

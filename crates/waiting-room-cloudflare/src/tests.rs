@@ -1,4 +1,4 @@
-//! A room of Cloudflare becomes the configuration that it means, and everything else is named.
+//! A Cloudflare room becomes the equivalent configuration, and everything else is listed by name.
 
 mod bad_input;
 mod events;
@@ -12,7 +12,7 @@ use waiting_room_core::room::{QueueingMethod, RoomMode, SessionRenewal};
 
 use super::*;
 
-/// Returns the fields that every room has, with these fields in addition.
+/// Returns the fields that every room has, plus these fields.
 fn with(fields: Value) -> Value {
     let mut room = json!({
         "name": "shop", "total_active_users": 300, "new_users_per_minute": 200,

@@ -41,8 +41,8 @@ pub(crate) struct Notice {
     pub(crate) event: Option<EventNotice>,
 }
 
-/// The basis of an answer that asks a visitor to wait. Only a room with the debug header reports
-/// that an answer is not a decision.
+/// The basis of an answer that asks a visitor to wait. A room reports that an answer is not a
+/// decision only with the debug header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Basis {
     /// The decision of the room.
@@ -76,7 +76,7 @@ impl Answer {
                 Ok(Self::Limited { retry_after: retry_after(headers) })
             }
             None | Some(b"admit") => {
-                // The shop itself has failed. A redirection after a POST is no failure.
+                // The shop itself has failed. A redirection after a POST is not a failure.
                 let status = response.status();
                 if status.is_client_error() || status.is_server_error() {
                     tracing::error!(%status, url = %response.url(), "not served");

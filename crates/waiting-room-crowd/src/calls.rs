@@ -1,8 +1,8 @@
-//! The calls to the store of its room that a request has made, as the response tells its client.
+//! The calls that a request has made to the store of its room, as reported in the response.
 //!
-//! Whether a request with a pass takes no round trip, and that of a newcomer one, cannot be seen from
-//! response times. So the nodes of some programs count the calls, and report them in a header of the
-//! response. The crowd adds them up.
+//! Response times do not show whether a request with a pass takes no round trip, and that of a
+//! newcomer takes one. So the nodes of some programs count the calls, and report them in a header
+//! of the response. The crowd adds them up.
 
 use std::{fmt, str::FromStr};
 
@@ -18,23 +18,24 @@ pub struct Calls {
     pub answered: u32,
     /// The renewals that have extended the session by its whole duration.
     pub extended: u32,
-    /// The other renewals of sessions that go on.
+    /// The other renewals of sessions that continue.
     pub refused: u32,
 }
 
 impl Calls {
-    /// The header of a response that tells the calls.
+    /// The response header that reports the calls.
     pub const HEADER: HeaderName = HeaderName::from_static("shop-store-calls");
 
-    /// The calls of a request, by the headers of its response. None if the service does not tell.
+    /// The calls of a request, according to the headers of its response. No calls if the service
+    /// does not report them.
     #[must_use]
     pub fn told(headers: &HeaderMap) -> Self {
         let told = headers.get(Self::HEADER).and_then(|value| value.to_str().ok());
         told.and_then(|value| value.parse().ok()).unwrap_or_default()
     }
 
-    /// Returns whether a request with a pass was that of a visitor whose session was over, so that the
-    /// store has answered something else than whether it extends the session.
+    /// Returns whether a request with a pass was that of a visitor whose session was over, so that
+    /// the store's answer was not about extending the session.
     pub(crate) const fn find_session_over(self) -> bool {
         self.answered > self.extended + self.refused
     }

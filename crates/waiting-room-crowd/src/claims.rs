@@ -1,7 +1,7 @@
 //! The passes and places that visitors hold, and whether one of them was taken away too early.
 //!
-//! The oracle judges the same, but an answer that a room gives during an outage of its store proves
-//! nothing to the oracle. Passes and places have to survive outages too.
+//! The oracle judges the same, but to the oracle, an answer during an outage of the store proves
+//! nothing. Passes and places have to survive outages too.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -25,7 +25,7 @@ pub(crate) struct Claims {
 struct Place {
     waiting_since: Timestamp,
     kept_from: Timestamp,
-    /// The retention. It is shorter for the order of arrival of a first ticket than for a place.
+    /// The retention, which is shorter for the order of arrival of a first ticket than for a place.
     kept_for: Duration,
     /// Before this time the node answers from the ticket, and returns it unchanged.
     due: Timestamp,
@@ -38,12 +38,12 @@ struct Place {
 /// How certain the conclusions from an answer are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Surety {
-    /// The store may be away, and may have decided otherwise.
+    /// The store may be unavailable, and may have decided otherwise.
     InDoubt,
     /// The node says that it could not extend the session: its store did not answer in time, or its
     /// site has no lease. The pass lasts until it expires.
     NotExtended,
-    /// The decision of the store, or a pass that was not due.
+    /// The answer was the decision of the store, or was about a pass that was not due.
     Sure,
 }
 
@@ -119,7 +119,8 @@ impl Claims {
                 let due = now + interval;
                 let sure_due = match before {
                     Some(place) if in_doubt => place.sure_due,
-                    // The first answer was a page, without a start of the wait. It was due by now.
+                    // The first answer was a page, without a start of the wait. The ticket is due
+                    // by now.
                     None if in_doubt && returned_ticket => sent,
                     _ => due,
                 };
@@ -159,7 +160,7 @@ impl Claims {
         }
     }
 
-    /// Records that a visitor leaves, and so holds nothing any more.
+    /// Records that a visitor leaves, and so no longer holds anything.
     pub(crate) fn leaves(&mut self, visitor: VisitorNo) {
         self.passes.remove(&visitor);
         self.places.remove(&visitor);
@@ -294,7 +295,7 @@ mod tests {
         }
     }
 
-    /// A page does not tell the start of the wait, so the store's own answer is not known.
+    /// A page does not show the start of the wait, so the store's own answer is not known.
     #[test]
     fn a_node_that_answers_first_proves_that_the_store_answered_before() {
         for (last, lost) in [(64, 1), (66, 0)] {

@@ -43,7 +43,8 @@ impl Crowd {
         Self::new(|chance| Plan::even_arrivals(visitors, over, chance), over, seed, promises)
     }
 
-    /// As many visitors as there are requests in a trace, whose minutes take the time `minute` each.
+    /// As many visitors as there are requests in a trace. Each minute of the trace takes the time
+    /// `minute`.
     #[must_use]
     pub fn of_trace(trace: &Trace, minute: Duration, seed: Option<u64>, promises: Limits) -> Self {
         let minutes = u32::try_from(trace.counts().len()).unwrap_or(u32::MAX);
@@ -71,8 +72,9 @@ impl Crowd {
         Self { seed, plans, over, witness: Arc::new(Witness::new(promises)) }
     }
 
-    /// Keeps this number of visitors at a shop, inside or in the line, for as long as this is polled. For each
-    /// that leaves, another one comes. Each waits until it is admitted, looks at a few pages, and checks out.
+    /// Keeps this number of visitors at a shop, inside or in the line, for as long as the future is
+    /// polled. When a visitor leaves, another one arrives. Each waits until it is admitted, looks
+    /// at a few pages, and checks out.
     pub async fn stand(visitors: u32, shop: SocketAddr, promises: Limits) {
         raise_file_limit();
         let mut chance = Pcg64::seed_from_u64(fresh_seeds(1)[0]);
@@ -133,12 +135,11 @@ impl Crowd {
     /// Visits the shops, and prints the progress every few seconds. Returns when the last visitor has
     /// left. Each visitor stays at one shop, and the visitors are spread evenly over the shops.
     ///
-    /// Visitors who still wait when the time `drain` after the last arrival is over, or at ctrl-c, give
-    /// up.
+    /// Visitors who still wait at the time `drain` after the last arrival, or at ctrl-c, give up.
     ///
     /// # Panics
     ///
-    /// If there is no shop.
+    /// Panics if there is no shop.
     pub async fn visit(self, shops: &[SocketAddr], drain: Duration) {
         assert!(!shops.is_empty(), "there is no shop to visit");
         raise_file_limit();
@@ -190,8 +191,7 @@ async fn end(end: Instant) {
     }
 }
 
-/// Raises the limit of open files. Each visitor has a connection, and both of its ends may be in this
-/// process.
+/// Raises the limit of open files: both ends of each visitor's connection may be in this process.
 fn raise_file_limit() {
     if let Err(error) = rlimit::increase_nofile_limit(FILES) {
         tracing::warn!(%error, "the limit of open files cannot be raised");

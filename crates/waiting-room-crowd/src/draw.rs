@@ -45,8 +45,8 @@ pub struct Recomputed {
     pub entrants: u64,
     /// The visitors whose place follows from what is published.
     pub recomputed: u64,
-    /// The visitors whose place does not, or is not the one that they were told, and the answers that
-    /// contradict an earlier one.
+    /// The visitors whose place does not follow from it, or is not the one that they were told, and
+    /// the answers that contradict an earlier one.
     pub mismatches: u64,
     /// The published order.
     pub(crate) order: Option<Shuffle>,
@@ -119,7 +119,7 @@ impl Draw {
         result
     }
 
-    /// The order that follows from the published seed, if the seed belongs to the commitment.
+    /// The order that follows from the published seed, if the seed matches the commitment.
     fn order(&self, room: &str, event: &str) -> Option<Shuffle> {
         let (seed, entrants) = self.published.as_ref()?;
         let lottery = Lottery::new(room, event, seed.parse().ok()?).ok()?;
@@ -133,7 +133,8 @@ pub(crate) fn digits(text: &str) -> Option<u32> {
     text.chars().filter(char::is_ascii_digit).collect::<String>().parse().ok()
 }
 
-/// The first 64 hexadecimal digits after these words. The sentence itself contains only the first of them.
+/// The first 64 hexadecimal digits after these words. The sentence itself contains only the first
+/// of these digits.
 fn hex_after(text: &str, words: &str) -> Option<String> {
     let (_, rest) = text.split_once(words)?;
     let mut runs = rest.split(|digit: char| !digit.is_ascii_hexdigit());

@@ -26,7 +26,7 @@ pub(crate) struct Flight {
     is_over: bool,
     /// Whether the visitor had no token.
     is_new: bool,
-    /// The calls to the store, as far as the answer tells them.
+    /// The calls to the store, as far as the answer reports them.
     calls: Calls,
     /// Whether the answer promises a whole session to a visitor with a pass.
     is_whole: bool,
@@ -55,9 +55,9 @@ impl Flight {
         }
     }
 
-    /// Records the calls to the store that the request has made, as its answer tells. `is_new` is
-    /// whether the visitor had no token, and `is_whole` whether the answer promises a whole session to a
-    /// visitor with a pass.
+    /// Records the calls that the request has made to the store, as its answer reports them.
+    /// `is_new` says whether the visitor had no token; `is_whole` says whether the answer promises
+    /// a whole session to a visitor with a pass.
     pub(crate) const fn made(&mut self, is_new: bool, calls: Calls, is_whole: bool) {
         self.is_new = is_new;
         self.calls = calls;

@@ -1,4 +1,4 @@
-//! A crowd of HTTP clients in front of a shop, and a witness of what the waiting room tells them.
+//! A crowd of HTTP clients in front of a shop, and a witness to what the waiting room tells them.
 //!
 //! ```text
 //!  seed ─► Plan, one for each visitor ─► Visitor ══ HTTP ══► the shops
@@ -12,8 +12,8 @@
 //! crowd; the answers that it gets are up to the room. It obeys `Retry-After` and `Refresh`, and never
 //! returns earlier. The [`Outcome`] is computed only from what the visitors saw.
 //!
-//! The `shop` example sends a crowd to itself. The `cluster` and `sites` programs of the lab send one to
-//! several nodes, inject faults, and report them to the [`Witness`].
+//! The `shop` example sends a crowd to itself. The lab programs `cluster` and `sites` send a crowd
+//! to several nodes, inject faults, and report the faults to the [`Witness`].
 //!
 //! # What it does not do
 //!

@@ -7,7 +7,7 @@ use waiting_room_sim::Report;
 
 use crate::witness::Witness;
 
-/// The room as the visitors saw it. [`Display`](fmt::Display) shows what was seen beside what was
+/// The room as the visitors saw it. [`Display`](fmt::Display) shows what was seen next to what was
 /// promised, and then the verdict.
 #[derive(Clone, Debug)]
 pub struct Outcome {

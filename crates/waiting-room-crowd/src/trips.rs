@@ -1,4 +1,4 @@
-//! The calls to the store that requests have made, by what their visitors wanted.
+//! The calls that requests have made to the store, grouped by what their visitors wanted.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use crate::calls::Calls;
 
-/// The calls to the store, as far as the service [tells them](Calls).
+/// The calls to the store, as far as the service [reports them](Calls).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Trips {
@@ -20,7 +20,7 @@ pub struct Trips {
     /// Those of requests with a pass that was due. The response waits for the store, but not for
     /// longer than its deadline.
     pub renewals: Tally,
-    /// The renewals that the store had not answered when the response left.
+    /// The renewals that the store had not answered when the response was sent.
     pub late: u64,
     /// The renewals that the store has answered without extending the session: a site without a
     /// lease extends none.
@@ -38,7 +38,7 @@ pub struct Tally {
 }
 
 impl Trips {
-    /// Adds the calls of a request. `is_new` is whether the visitor had no token.
+    /// Adds the calls of a request. `is_new` says whether the visitor had no token.
     pub(crate) fn add(&mut self, purpose: Purpose, is_new: bool, calls: Calls) {
         let Self { newcomers, passes, polls, renewals, .. } = self;
         let tally = match purpose {
@@ -71,7 +71,7 @@ pub(crate) enum Purpose {
     Leave,
 }
 
-/// The last renewal of a visitor's session, if it was late or has extended nothing.
+/// The last renewal of a visitor's session, if it was late or extended nothing.
 ///
 /// The node asks the store again after a ninth of the time that is left, or once a late call is over, which
 /// takes a second at most. Until then, a response without a call promises no more than the one before.
@@ -102,7 +102,7 @@ impl Unextended {
     }
 }
 
-/// The time for which a node goes on with a renewal after its response.
+/// The time for which a node continues a renewal after its response.
 const LEFT_BEHIND: Duration = Duration::from_secs(1);
 
 impl Tally {
@@ -143,7 +143,7 @@ mod tests {
             let now = Instant::now();
             assert!(unextended.promises_session(NONE, now, now));
             assert_eq!(unextended.promises_session(made, now, now), is_whole, "{made:?}");
-            // A node that never asks again is found out.
+            // A node that never asks again is detected.
             let without_a_call = [10, 11]
                 .map(|secs| now + Duration::from_secs(secs))
                 .map(|sent| unextended.promises_session(NONE, sent, sent + SLOW));

@@ -95,7 +95,8 @@ impl Visitor {
         }
     }
 
-    /// Sends requests until the visitor is admitted, after one with this answer. Returns whether it was.
+    /// Starting from the answer `told`, sends requests until the visitor is admitted or gives up.
+    /// Returns whether it was admitted.
     async fn get_in(&mut self, mut told: Told) -> bool {
         let patience = self.plan.patience.unwrap_or(ENDLESS);
         let until = Instant::now() + patience;
@@ -233,7 +234,8 @@ impl Visitor {
         }
     }
 
-    /// The time for which the visitor leaves now instead of polling, if its plan says so.
+    /// If the plan says that the visitor leaves now instead of polling, the time for which it is
+    /// gone.
     fn absence(&self) -> Option<Duration> {
         let absence = self.plan.absence.filter(|absence| absence.after == self.waits)?;
         Some(absence.lasts)

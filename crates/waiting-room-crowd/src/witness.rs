@@ -251,8 +251,8 @@ impl Witness {
         self.lock().claims.lost()
     }
 
-    /// By how much the latest arrival that was admitted before an earlier one came later than it,
-    /// among the visitors that were admitted.
+    /// The longest time by which an admitted visitor arrived later than another one that was
+    /// admitted after it.
     #[must_use]
     pub fn out_of_order(&self) -> Duration {
         let mut latest = Timestamp::ZERO;
@@ -264,7 +264,7 @@ impl Witness {
         most
     }
 
-    /// The calls to the store that the nodes have told.
+    /// The calls to the store that the nodes have reported.
     #[must_use]
     pub fn trips(&self) -> Trips {
         self.lock().trips

@@ -13,7 +13,7 @@ use tower_waiting_room::{
 use waiting_room_crowd::{Crowd, Outcome};
 use waiting_room_sim::{EventPromise, Limits, seeds};
 
-/// Runs over real sockets, so in real time: it takes about twenty seconds.
+/// Uses real sockets, and thus real time: it takes about twenty seconds.
 #[tokio::test(flavor = "multi_thread")]
 async fn sixty_visitors_of_a_sale_are_admitted_in_the_published_order() {
     let seed = seeds(1)[0];

@@ -7,8 +7,8 @@
 //!                                                  └─► figures ─► Feed ─► all streams
 //! ```
 //!
-//! The gates are read, and the event is rendered, only while a stream is open. The sampler is a task
-//! that holds no strong reference to the board, and ends with it.
+//! The gates are read, and the event is rendered, only while a stream is open. The sampler is a
+//! task that holds no strong reference to the board, and ends with it.
 
 use std::{
     cmp::Reverse,

@@ -9,7 +9,7 @@ use waiting_room_core::{RoomRules, room::RoomMode};
 /// A change of a room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Change {
-    /// Changes both limits; `None` is no limit on new visitors.
+    /// Changes both limits; `None` means no limit on new visitors.
     Limits { total_active_users: u32, new_users_per_minute: Option<u32> },
     /// Changes the mode.
     Mode(RoomMode),

@@ -61,7 +61,7 @@ pub(super) async fn make_change(
     };
     let (room, order) = requested(&board, request).await?;
     order.check_confirmation(board.handle.name()).map_err(|error| bad(&error))?;
-    // If the client disconnects, the change is completed and recorded nevertheless.
+    // Even if the client disconnects, the change is completed and recorded.
     let task = tokio::spawn(carry_out(board, room, operator, order));
     Ok(task.await.unwrap_or_else(|_| {
         let detail = "the change failed; the log of changes shows whether it was made";
@@ -120,8 +120,8 @@ async fn apply(
     change: Change,
     previewed: Option<&str>,
 ) -> (String, String, Result<bool, StoreError>) {
-    // Another operator may change the rules at the same time. The closure receives the rules to
-    // which this change applies.
+    // Another operator may change the rules at the same time. The closure receives the rules that
+    // this change applies to.
     let is_as_previewed =
         |rules: &RoomRules| previewed.is_none_or(|from| from == change.describe(rules));
     let before = Mutex::new(RoomRules::clone(&room.rules()));
@@ -191,5 +191,5 @@ fn explained(error: &StoreError) -> String {
 /// The maximum length of a body, in bytes. A change takes less than 200.
 const MAX_BODY: usize = 4_096;
 
-/// The maximum time in which a body has to arrive.
+/// The time within which a body has to arrive.
 const MAX_READ: Duration = Duration::from_secs(5);

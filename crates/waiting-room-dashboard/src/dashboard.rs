@@ -30,7 +30,7 @@ use super::{
 
 /// The operator's page for one layer.
 ///
-/// All clones, and all routers, are of one dashboard with one record of the past.
+/// All clones, and all their routers, belong to one dashboard with one record of the past.
 #[derive(Clone)]
 pub struct Dashboard {
     board: Arc<Board>,
@@ -190,7 +190,7 @@ fn download(content_type: &'static str, disposition: &'static str, text: String)
     response
 }
 
-/// Answers a request with a method that the path does not have.
+/// Answers a request whose method the path does not support.
 async fn not_with_this_method() -> Response {
     problem(StatusCode::METHOD_NOT_ALLOWED, "method", "the path does not have this method")
 }

@@ -6,8 +6,8 @@
 //! A client that never reads therefore holds its place for a bounded time, and at most
 //! [`Feed::BACKLOG`] events until its connection ends.
 //!
-//! A stream ends in any of these ways: its client disconnects, it is too slow, its time is over,
-//! the application ends all streams before a shutdown, or the board is dropped.
+//! A stream ends in any of these ways: its client disconnects, the client is too slow, the time of
+//! the stream is over, the application ends all streams before a shutdown, or the board is dropped.
 
 use std::{
     convert::Infallible,
@@ -27,7 +27,7 @@ pub(super) struct Feed {
     open: Mutex<Option<Vec<Sender<Bytes>>>>,
 }
 
-/// Why no stream is opened.
+/// The reason why no stream is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NoStream {
     /// [`Feed::MAX`] streams are open.
@@ -126,7 +126,8 @@ mod tests {
 
     use super::*;
 
-    /// Takes all events that a stream can send now. The second part is whether the stream is over.
+    /// Takes all events that a stream can send now. The second value says whether the stream is
+    /// over.
     fn taken(stream: &mut Stream) -> (Vec<Bytes>, bool) {
         let mut events = Vec::new();
         let mut cx = Context::from_waker(Waker::noop());

@@ -18,9 +18,9 @@ pub(super) fn room(room: &RoomSnapshot) -> Value {
     figures
 }
 
-/// Adds up the gates of this handle, one for each key in use, which are not named. The refusals are
-/// those of all keys since the start. A time is in milliseconds. The limit is `null` if there is none, or
-/// if no key is in use.
+/// Adds up the gates of this handle, one for each key in use, without naming the keys. The refusals
+/// are those of all keys since the start. A time is in milliseconds. The limit is `null` if there
+/// is none, or if no key is in use.
 pub(super) fn gate(gate: &GateHandle) -> Value {
     let gates = &gate.snapshots();
     let sum = |of: fn(&GateSnapshot) -> u32| gates.iter().map(of).fold(0, u32::saturating_add);
@@ -39,9 +39,9 @@ pub(super) fn gate(gate: &GateHandle) -> Value {
     })
 }
 
-/// Describes the nodes that share the store of a room at `now`, in the order of their names, so that
-/// they keep their rows. If there are more than `most`, they are this node and those that were heard
-/// most recently.
+/// Describes the nodes that share the store of a room at `now`, in the order of their names, so
+/// that they keep their rows. If there are more than `most`, it describes this node and those that
+/// were heard from most recently.
 pub(super) fn nodes(mut nodes: Vec<RoomNode>, now: Timestamp, most: usize) -> Vec<Value> {
     nodes.sort_by_key(|node| (!node.is_this_node, now.since(node.last_heard)));
     nodes.truncate(most);
@@ -60,8 +60,8 @@ pub(super) fn nodes(mut nodes: Vec<RoomNode>, now: Timestamp, most: usize) -> Ve
 /// Returns the status of a room with the field names of Cloudflare Waiting Room's status API, so that
 /// monitoring written for that product needs only a different address.
 ///
-/// `wait` is that of a visitor who arrives now, in milliseconds, if it is known. Cloudflare has no field
-/// for the nodes of a room, which is left out if the store does not know them.
+/// `wait` is that of a visitor who arrives now, in milliseconds, if it is known. Cloudflare has no
+/// field for the nodes of a room; that field is left out if the store does not know them.
 pub(super) fn status(room: &RoomSnapshot, wait: Option<u32>, nodes: Option<Vec<Value>>) -> Value {
     let is_queueing = room.waiting > 0 || room.mode == RoomMode::QueueAll;
     let wait = wait.filter(|_| is_queueing).unwrap_or(0);

@@ -26,12 +26,12 @@
 //!
 //! # Access
 //!
-//! Every request has to pass the closure `auth`, before anything else of the request is read. The
-//! closure returns the [`Operator`], whose name appears in the audit log, or a refusal. The closure
-//! is synchronous. If the check of a session needs a database, check the session in a layer around
+//! Every request has to pass the closure `auth` before anything but its head is read. The closure
+//! returns the [`Operator`], whose name appears in the audit log, or a refusal. The closure is
+//! synchronous. If the check of a session needs a database, check the session in a layer around
 //! this router, insert the result into the extensions of the request, and read it in the closure.
 //!
-//! Changes are requests with a JSON body. Requests that a page of another site sends are refused
+//! Changes are requests with a JSON body. Requests from a page of another site are refused
 //! (`Sec-Fetch-Site`, or `Origin` and `Host`, in [`tower_http::csrf`]). A reverse proxy must not
 //! change these headers. No response may be cached, framed, or read by another site. The cookies of
 //! the room are neither read nor set.
@@ -52,10 +52,10 @@
 //! # Cost
 //!
 //! A task reads the figures of the room once a second, for as long as the dashboard or its router
-//! exists. Open pages share its results, so their number does not matter to the store. With a store on
-//! a server, this is one call per second and node. The past takes up less than 2 MiB, whatever the
-//! traffic. At most 32 streams are open at once. Each of them ends after a minute, and the browser
-//! opens another.
+//! exists. Open pages share its results, so their number does not matter to the store. With a store
+//! on a server, this takes one call per second from each node. The past takes up less than 2 MiB,
+//! whatever the traffic. At most 32 streams are open at once. Each of them ends after a minute, and
+//! the browser opens another.
 //!
 //! # What it does not show
 //!

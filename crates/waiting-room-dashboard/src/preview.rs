@@ -23,8 +23,8 @@ pub(super) fn preview(change: Change, room: &RoomSnapshot) -> String {
     }
 }
 
-/// Returns the wait that the room estimates for a visitor who arrives now, in milliseconds.
-/// A room that is held or drained tells newcomers no wait.
+/// Returns the wait that the room estimates for a visitor who arrives now, in milliseconds. A room
+/// that is held or drained does not tell newcomers a wait.
 pub(super) fn told_to_newcomers(room: &RoomSnapshot) -> Option<u32> {
     if room.mode != RoomMode::Auto {
         return None;
@@ -180,13 +180,13 @@ fn resume(room: &RoomSnapshot) -> String {
     }
 }
 
-/// Returns how many visitors of a line that has not moved are admitted within the next minute.
+/// Returns how many visitors are admitted within the next minute from a line that has not moved.
 fn next_minute(room: &RoomSnapshot) -> u32 {
     let free = room.total_active_users.saturating_sub(room.active);
     free.min(room.present).min(room.new_users_per_minute.unwrap_or(u32::MAX))
 }
 
-/// States when the line is empty, if it is after this time.
+/// States when the line will be empty, if it drains in this time.
 fn line_in(room: &RoomSnapshot, drained: Option<Duration>, condition: &str) -> String {
     match (room.present, drained) {
         (0, _) => " The line is empty.".to_owned(),

@@ -6,9 +6,10 @@ use waiting_room_core::Timestamp;
 #[derive(Clone, Debug)]
 pub(super) struct MinuteCount {
     total: u64,
-    /// The parts added in each of the last 60 seconds. A second is at its number modulo 60.
+    /// The parts added in each of the last 60 seconds. Each second is at the index of its number
+    /// modulo 60.
     added: [u32; SLOTS],
-    /// The second of the last sample, since the Unix epoch.
+    /// The Unix time of the last sample, in seconds.
     second: u64,
 }
 
@@ -29,7 +30,7 @@ impl Default for MinuteCount {
 
 impl MinuteCount {
     /// Records the total, and returns what was added since the last sample; 0 if it is not known
-    /// when it was added.
+    /// when that was.
     pub(super) fn push(&mut self, total: u64, Counting { now, is_recent }: Counting) -> u32 {
         let added = u32::try_from(total.saturating_sub(self.total)).unwrap_or(u32::MAX);
         self.total = total;
@@ -83,7 +84,7 @@ mod tests {
         assert_eq!(recent.last_minute(), 1_059);
         recent.push(1_059, at(1_000_060));
         assert_eq!((recent.last_minute(), recent.total()), (59, 1_059));
-        // After a pause, nothing of this is left.
+        // After a pause, none of this is left.
         assert_eq!(recent.push(1_060, at(1_000_150)), 1);
         assert_eq!((recent.last_minute(), recent.total()), (1, 1_060));
     }

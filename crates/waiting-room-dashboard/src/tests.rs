@@ -25,7 +25,8 @@ use super::{
     dashboard::Dashboard,
 };
 
-/// A shop with a dashboard. A request with the header `operator` is from this operator.
+/// A shop with a dashboard. A request with the header `operator` comes from the operator that the
+/// header names.
 struct House {
     layer: WaitingRoomLayer,
     clock: ManualClock,
@@ -33,7 +34,7 @@ struct House {
     router: Router,
 }
 
-/// A response of the dashboard.
+/// A response from the dashboard.
 #[derive(Debug)]
 struct Answer {
     status: StatusCode,
@@ -133,12 +134,12 @@ impl Answer {
     }
 }
 
-/// A request of the operator Ann.
+/// A request from the operator Ann.
 fn ann() -> http::request::Builder {
     Request::builder().header("operator", "Ann").header("host", "shop.example")
 }
 
-/// A request of the operator Ann with a JSON document, as the page sends it.
+/// A JSON request from the operator Ann, with the headers that the page would send.
 fn post(path: &str) -> http::request::Builder {
     ann()
         .method("POST")

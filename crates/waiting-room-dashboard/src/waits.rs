@@ -1,4 +1,4 @@
-//! How long the visitors waited who were admitted in the last minute, and how honest the estimates
+//! How long the visitors that were admitted in the last minute waited, and how honest the estimates
 //! of their waits were.
 //!
 //! The ticket of a visitor states the whole wait that the visitor was first told to expect. When the
@@ -22,7 +22,7 @@ pub(super) struct WaitFigures {
     /// The median of the wait, in whole seconds, minus the promised wait. A negative error means that
     /// visitors were admitted earlier than they were told.
     error_p50: Option<i64>,
-    /// The distance between wait and promise that 95 % of the visitors did not exceed.
+    /// The difference between wait and promise that 95 % of the visitors did not exceed.
     error_p95: Option<i64>,
 }
 

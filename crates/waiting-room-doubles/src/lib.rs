@@ -1,4 +1,5 @@
-//! Stores for tests: a room and rate limits in memory, which fail, hang or are late as a test says.
+//! Stores for tests: a room and rate limits in memory, which fail, hang or are late when a test
+//! says so.
 //!
 //! The crate depends on `waiting-room-core` alone, so the unit tests of each crate above it can use it
 //! without a second copy of their own crate.
@@ -18,9 +19,9 @@
 //!
 //! # What it does not do
 //!
-//! A [`StoreDouble`] implements only what a store must, so that the defaults of the trait are tested, too:
-//! it has no events, and no `stay` of its own. It never lies; the stores with which `waiting-room-test`
-//! tests its suite do.
+//! A [`StoreDouble`] implements only what a store must, so that the defaults of the trait are
+//! tested, too: it has no events, and no `stay` of its own. It never lies, unlike the stores with
+//! which `waiting-room-test` tests its suite.
 
 mod pages;
 mod rates;
@@ -70,7 +71,7 @@ pub enum Verb {
     Renew,
     /// The figures are read.
     Snapshot,
-    /// What has lapsed is removed.
+    /// Lapsed entries are removed.
     Sweep,
 }
 
@@ -82,8 +83,8 @@ pub enum Mood {
     Fails(StoreErrorKind),
     /// It does nothing until its mood changes.
     Hangs,
-    /// It works after this time of tokio's, by which the clock of the room is advanced, too. Without
-    /// any time, it yields once.
+    /// It works after this time on tokio's clock. The clock of the room is advanced by the same
+    /// time. If the time is zero, it yields once.
     Late(Duration),
     /// It works at once.
     Works,
@@ -119,11 +120,11 @@ impl StoreDouble {
         Self { inner, home: None, has_other_node: false, clock: None, state: Arc::default() }
     }
 
-    /// A store that works, with a room of these rules and with this clock.
+    /// A store that works, and whose room has these rules and this clock.
     ///
     /// # Panics
     ///
-    /// If no room can obey the rules.
+    /// Panics if the rules are invalid.
     #[must_use]
     pub fn with_clock(rules: RoomRules, clock: &ManualClock) -> Self {
         let inner = MemoryStore::with_clock(rules, clock.clone()).expect("the rules are valid");
@@ -169,7 +170,7 @@ impl StoreDouble {
         self.set(&Verb::ALL, Mood::Works);
     }
 
-    /// Makes the store say that its server may evict what it remembers.
+    /// Makes the store report that its server may evict data.
     pub fn says_it_may_evict(&self) {
         self.state.may_evict.store(true, Ordering::Relaxed);
     }
@@ -187,7 +188,7 @@ impl StoreDouble {
         self.state.failed.load(Ordering::Relaxed)
     }
 
-    /// Counts a call, and returns the room when the verb works.
+    /// Counts a call, and returns the room once the verb works.
     async fn reach(&self, verb: Verb) -> Result<&MemoryStore, StoreError> {
         self.known(verb, |(_, calls)| *calls += 1);
         loop {

@@ -12,7 +12,7 @@ use std::{
 ///
 /// # Panics
 ///
-/// If the page lacks the part, or has another text there.
+/// Panics if the page lacks the part, or has another text there.
 pub fn assert_documented(page: &str, part: &str, expected: &str) {
     static WRITING: Mutex<()> = Mutex::new(());
     let _alone = WRITING.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,5 @@
-//! The double of a store of rate limits, which looks to the layer like one in another process.
+//! A test double for a store of rate limits. To the layer, it looks like a store in another
+//! process.
 
 use std::{
     collections::HashMap,
@@ -18,8 +19,8 @@ use waiting_room_core::{
     time::{Clock, ManualClock},
 };
 
-/// The limiters of core behind the trait [`RateStore`], which can be made to fail. All clones are one
-/// store.
+/// The limiters of the core crate behind the trait [`RateStore`]. The store can be made to fail.
+/// All clones are one store.
 #[derive(Clone, Debug)]
 pub struct RateStoreDouble {
     clock: ManualClock,

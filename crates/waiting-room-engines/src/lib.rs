@@ -26,9 +26,9 @@
 //!
 //! # Ports
 //!
-//! A server uses a port that was free a moment ago, and tries another one if it has been taken in
-//! the meantime. A server that is started again keeps its port, so that clients find it. The port
-//! on which the nodes of a cluster would communicate is free as well, because
+//! A server uses a port that was free a moment ago, and tries another one if that port has been
+//! taken in the meantime. A server that is started again keeps its port, so that clients find it.
+//! The port on which the nodes of a cluster would communicate is free as well, because
 //! [`EngineServer::start_with`] may turn on cluster mode.
 //!
 //! # Several servers

@@ -50,13 +50,15 @@ impl PostgresServer {
         server.start_on_a_free_port()
     }
 
-    /// Copies this server, and starts the copy as its standby: it repeats every commit, and confirms
-    /// it under `name` if the settings of this server contain `synchronous_standby_names=name`. Blocks
-    /// until it accepts connections. `SELECT pg_promote()` makes it a primary.
+    /// Copies this server, and starts the copy as its standby: the standby repeats every commit,
+    /// and confirms it under `name` if the settings of this server contain
+    /// `synchronous_standby_names=name`. Blocks until it accepts connections. `SELECT pg_promote()`
+    /// makes it a primary.
     ///
     /// # Errors
     ///
-    /// Returns the same errors as [`start`](Self::start), also if this server is not running.
+    /// Returns the same errors as [`start`](Self::start), and an error if this server is not
+    /// running.
     pub fn start_standby(&self, name: &str, options: &[&str]) -> Result<Self> {
         let conninfo = format!(
             "primary_conninfo=host=127.0.0.1 port={} user=postgres application_name={name}",
@@ -121,7 +123,7 @@ impl PostgresServer {
     /// Returns the same errors as [`start`](Self::start).
     pub fn start_again(&mut self) -> Result<()> {
         self.kill();
-        // A killed server leaves the file of its process behind, and its children for a moment.
+        // A killed server leaves its pid file behind, and for a moment also its child processes.
         let mut command = self.command("postgres")?;
         command.arg("-D").arg(self.data()).args(["-p", &self.port.to_string()]);
         command.args(["-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="]);
@@ -150,8 +152,8 @@ impl PostgresServer {
     pub fn kill(&mut self) {
         if let Some(mut process) = self.process.take() {
             // SIGQUIT ends all processes of the server at once, without a checkpoint, as a crash
-            // does: its children would outlive a SIGKILL for a while, and keep the port. A server
-            // that is paused has to be resumed to receive it.
+            // does. After a SIGKILL, its child processes would live on for a while, and keep the
+            // port. A paused server has to be resumed to receive the signal.
             let id = Pid::from_child(&process);
             let _ = kill_process(id, Signal::QUIT);
             let _ = kill_process(id, Signal::CONT);
@@ -196,7 +198,7 @@ impl PostgresServer {
         Ok(command.status()?.success())
     }
 
-    /// A program of PostgreSQL, as a user that may run it.
+    /// A PostgreSQL program, run as a user that may run it.
     fn command(&self, program: &str) -> Result<Command> {
         use std::os::unix::process::CommandExt;
 
@@ -227,7 +229,8 @@ fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// The folder of the programs: the newest version of Debian's packages, or that of `PATH`.
+/// The folder of the programs: that of the newest version in Debian's packages, or the one in
+/// `PATH`.
 fn find_programs() -> Option<PathBuf> {
     let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let newest = versions

@@ -65,7 +65,7 @@ impl EngineServer {
     }
 
     /// Starts a server with these command-line options and environment variables, for example to
-    /// replace its clock by `LD_PRELOAD`, and blocks until it accepts connections.
+    /// replace its clock with `LD_PRELOAD`, and blocks until it accepts connections.
     ///
     /// # Errors
     ///
@@ -139,7 +139,7 @@ impl EngineServer {
         for line in &mut said {
             let line = line?;
             if line.contains("Ready to accept connections") {
-                // The server would block on a full pipe, so its output has to be read on.
+                // The server would block on a full pipe, so its output has to be read to the end.
                 std::thread::spawn(move || said.for_each(drop));
                 return Ok(());
             }
@@ -195,7 +195,7 @@ impl Drop for EngineServer {
     }
 }
 
-/// Finds a port that is free, together with the port on which it would talk to nodes of a cluster.
+/// Finds a free port whose cluster port, for talking to the nodes of a cluster, is free too.
 fn free_port() -> Result<u16> {
     loop {
         let listener = TcpListener::bind("127.0.0.1:0")?;
@@ -207,7 +207,8 @@ fn free_port() -> Result<u16> {
     }
 }
 
-/// Returns whether a start failed because the port was taken, by the output of the server.
+/// Returns whether a start failed because the port was taken, according to the output of the
+/// server.
 fn is_taken(error: &Error) -> bool {
     error.to_string().contains("Address already in use")
 }

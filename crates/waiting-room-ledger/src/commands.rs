@@ -76,7 +76,7 @@ async fn run_recover(recover: Recover) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The numbers of those sites whose accounts are chosen.
+/// Lists the numbers of the sites whose accounts are chosen.
 fn listed(kept: &Kept, is_chosen: impl Fn(&KeptAccount) -> bool) -> String {
     let chosen = kept.accounts.iter().filter(|(_, account)| is_chosen(account));
     let numbers: Vec<_> = chosen.map(|(site, _)| site.number().to_string()).collect();
@@ -114,8 +114,7 @@ async fn run_serve(serve: Serve) -> Result<(), Failure> {
     ended
 }
 
-/// Looks at the keeper, so that the program does not start with one that is unfit, and begins to
-/// stand by.
+/// Checks the keeper, so that the program does not start with an unfit one, and begins to stand by.
 async fn hold(
     room: &str,
     keeper: PostgresKeeper,

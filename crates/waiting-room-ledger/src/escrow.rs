@@ -36,8 +36,8 @@
 //! | incarnation | one life of a site's ledger |
 //! | home | the site that has a visitor on its account |
 //! | claim | to move the slot of a visitor away from a home that is dead |
-//! | fence | to declare that a site is off: its account ends, and its incarnation gets no other one |
-//! | drain | to prepare the removal of a site, which is granted nothing any more |
+//! | fence | to declare that a site is off: its account ends, and its incarnation gets no other |
+//! | drain | to prepare the removal of a site, which is granted no more slots |
 //! | keeper | the store, such as a database, that keeps the accounts of the global ledger |
 //!
 //! # Why the limit is never exceeded
@@ -57,11 +57,11 @@
 //!    ends at the site before it ends in the global ledger. No two clocks have to agree; they may
 //!    only drift apart by a margin.
 //!
-//! All of this holds under these conditions: an earlier ledger has stopped, or its keeper has fenced
-//! it ([`Kept::take_over`]), when its replacement is created; no answer leaves before all earlier
-//! [changes](GlobalLedger::changes) are stored, and the keeper loses none of them; no clock runs
-//! backwards, and no two drift apart by more than the [margin](EscrowRules::drift_margin); a fenced
-//! site is off.
+//! All of this holds under these conditions: an earlier ledger has stopped, or its keeper has
+//! fenced it ([`Kept::take_over`]), when its replacement is created; no answer is sent before all
+//! earlier [changes](GlobalLedger::changes) are stored, and the keeper loses none of them; no clock
+//! runs backwards, and no two drift apart by more than the [margin](EscrowRules::drift_margin); a
+//! fenced site is off.
 //!
 //! # Failures
 //!
@@ -85,15 +85,15 @@
 //!   the slot. It does so only after it has been informed of the [`Death`], so that the old home
 //!   makes no more passes for that visitor. The first claim closes the account of the dead site.
 //!
-//! # A limit of new visitors
+//! # A limit on new visitors
 //!
-//! The same ledgers can keep a limit of new visitors: `N` slots that are held for
-//! [a little more than a minute](EscrowRules::rolling_minute) and are never extended allow no more
-//! than `N` admissions in any sixty seconds, in the world, as long as no clock is fast by more than
-//! one part in 256, and no two clocks drift apart by more than the
-//! [drift margin](EscrowRules::drift_margin) in the time of a lease and a session. A site that keeps
-//! both limits asks one ledger and then the other, with the same deadline. If the second one
-//! refuses, it withdraws the admission from the first.
+//! The same ledgers can keep a limit on new visitors: `N` slots that are held for [a little more
+//! than a minute](EscrowRules::rolling_minute) and are never extended allow no more than `N`
+//! admissions in any sixty seconds, in the world, as long as no clock is fast by more than one part
+//! in 256, and no two clocks drift apart by more than the [drift margin](EscrowRules::drift_margin)
+//! in the time of a lease and a session. A site that keeps both limits asks one ledger and then the
+//! other, with the same deadline. If the second one refuses, it withdraws the admission from the
+//! first.
 //!
 //! # What it does not do
 //!

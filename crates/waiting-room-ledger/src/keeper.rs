@@ -1,4 +1,5 @@
-//! The keepers: what outlives the process of a global ledger, and which process holds it.
+//! The keepers, which store what outlives the process of a global ledger, and decide which process
+//! holds it.
 //!
 //! A keeper has two tasks. It stores the accounts of the sites, so that the next process continues
 //! where the last one stopped. And it decides which process is *the* global ledger: each one that
@@ -52,8 +53,8 @@ pub trait LedgerKeeper: Send + 'static {
     ///
     /// # Errors
     ///
-    /// Returns an error if the keeper cannot be reached or must not be used. It is
-    /// [`KeepError::Lost`] if what it keeps may be older than what it has acknowledged.
+    /// Returns an error if the keeper cannot be reached or must not be used. The error is
+    /// [`KeepError::Lost`] if what the keeper has may be older than what it has acknowledged.
     fn take_over(
         &mut self,
         seen: Seen,
@@ -104,7 +105,7 @@ pub enum TakenOver {
     Lost(Kept),
 }
 
-/// The reason for which a keeper did not do what was asked.
+/// The reason why a keeper did not do what was asked.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum KeepError {
@@ -177,7 +178,7 @@ impl Error for KeepError {
     }
 }
 
-/// The term after `seen`, and at least `at_least`. At the greatest term there is no next one.
+/// The term after `seen`, and at least `at_least`. The greatest term has no successor.
 pub(crate) fn next_term(seen: Term, at_least: Term) -> Result<Term, KeepError> {
     let next = seen.number().checked_add(1).ok_or_else(|| KeepError::Unfit {
         setting: format!("term is {}, expected less", seen.number()),

@@ -22,15 +22,17 @@
 //! Under [`Policy::Escrow`], which is the default, the active visitors of all sites never exceed the limit,
 //! whatever happens to messages, sites and ledgers, under these conditions:
 //!
-//! - The keeper loses nothing that it has acknowledged. A [`PostgresKeeper`](keeper::PostgresKeeper) refuses
-//!   servers whose settings do not allow that.
+//! - The keeper loses nothing that it has acknowledged. A
+//!   [`PostgresKeeper`](keeper::PostgresKeeper) refuses servers whose settings do not guarantee
+//!   that.
 //! - No clock runs backwards, and no two clocks drift apart by more than the
 //!   [margin](EscrowRules::drift_margin) in the time of a lease and a session.
 //! - A site that an operator has [fenced](Order::Fence) is switched off.
 //!
-//! No visitor is queued while a slot is free anywhere, as long as the sites reach the global ledger well
-//! within the [bounded wait](EscrowRules::borrow_wait). A site that is cut off goes on with the slots that
-//! it holds, until its [lease](EscrowRules::lease) ends. Then it admits no new visitor.
+//! No visitor is queued while a slot is free anywhere, as long as the sites reach the global ledger
+//! well within the [bounded wait](EscrowRules::borrow_wait). A site that is cut off continues with
+//! the slots that it holds, until its [lease](EscrowRules::lease) ends. Then it admits no new
+//! visitor.
 //!
 //! # Example
 //!
@@ -73,9 +75,9 @@
 //!
 //! # What it does not do
 //!
-//! The ledger decides about no visitor: the rooms of the sites do. It encrypts nothing: the frames are
-//! sealed, so they cannot be forged, repeated or reordered, but they can be read. It elects no leader: the
-//! keeper determines which process holds a room.
+//! The ledger does not decide about visitors: the rooms of the sites do. It encrypts nothing: the
+//! frames are sealed, so they cannot be forged, repeated or reordered, but they can be read. It
+//! elects no leader: the keeper determines which process holds a room.
 //!
 //! # Features
 //!

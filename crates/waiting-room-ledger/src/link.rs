@@ -32,8 +32,8 @@ use self::{
 };
 use crate::wire::{FrameReader, Opener, Pulse, Purpose, SharedKeys, sentence_of};
 
-/// The most messages that wait in each direction. Messages carry totals, so those beyond it are
-/// dropped without harm.
+/// The most messages that wait in each direction. Messages carry totals, so those beyond this
+/// number are dropped without harm.
 const MAX_WAITING: usize = 256;
 /// The interval at which a link checks whether an answer is overdue.
 const LOOK: Duration = Duration::from_millis(250);
@@ -54,8 +54,8 @@ pub struct LinkOptions {
 }
 
 impl LinkOptions {
-    /// The link of one life of a site's ledger, with its rules, to the ledger of a room. The process
-    /// at any of the addresses may be the holder.
+    /// Describes the link between one life of a site's ledger, with its rules, and the ledger of a
+    /// room. The process at any of the addresses may be the holder.
     #[must_use]
     pub fn new(
         room: impl Into<String>,
@@ -77,8 +77,8 @@ impl LinkOptions {
         }
     }
 
-    /// Sets the time in which a ledger has to greet, and to answer a ping. 1.5 s by default. A ledger
-    /// that takes longer is left for another address.
+    /// Sets the time in which a ledger has to greet, and to answer a ping. 1.5 s by default. If a
+    /// ledger takes longer, the link tries another address.
     #[must_use]
     pub const fn within(mut self, within: Duration) -> Self {
         self.within = within;
@@ -102,7 +102,7 @@ pub enum LinkState {
         /// The address.
         address: String,
     },
-    /// There is no stream, for this reason. The link tries again.
+    /// There is no stream; `reason` says why. The link tries again.
     Disconnected {
         /// The last reason, for the operator.
         reason: String,
@@ -148,7 +148,7 @@ impl LedgerLink {
     /// and the ledger of the site repeats it.
     pub fn send(&self, message: ToGlobal) {
         if matches!(*self.state.borrow(), LinkState::Connected { .. }) {
-            // A full queue is a loss.
+            // If the queue is full, the message is lost.
             let _ = self.up.try_send(message);
         }
     }
@@ -162,7 +162,7 @@ impl LedgerLink {
         self.down.recv().await
     }
 
-    /// The state, which also tells when it changes.
+    /// The state, as a receiver that is notified of its changes.
     #[must_use]
     pub fn state(&self) -> watch::Receiver<LinkState> {
         self.state.clone()
@@ -205,7 +205,7 @@ impl<D: Dial> Task<D> {
                     Err(error) => error,
                 };
                 let reason = format!("{address}: {ended}");
-                // A standby is as it should be, and not worth a line at each attempt.
+                // A standby is normal, and not worth a log line for each attempt.
                 if ended.kind() != io::ErrorKind::NotConnected && logged != reason {
                     let site = self.options.site.number();
                     tracing::warn!(site, address, error = %ended, "no stream to the global ledger");
@@ -227,9 +227,9 @@ impl<D: Dial> Task<D> {
     /// Carries messages until the stream ends, and returns the reason.
     async fn exchange(&mut self, opened: Opened, address: &str) -> io::Error {
         let Opened { mut reader, mut writer, mut sealer, mut opener, pulse, _connection } = opened;
-        // What was said to an earlier stream is out of date.
+        // Messages for an earlier stream are out of date.
         while self.messages.try_recv().is_ok() {}
-        // The ledger knows by this frame that the greeting was not recorded.
+        // This frame shows the ledger that the greeting is not a recorded one.
         if let Err(error) = writer.write(&mut sealer, &[]).await {
             return error.into();
         }
@@ -293,8 +293,8 @@ async fn receive(
     }
 }
 
-/// Completes when the ledger does not answer pings. It is asked soon while an answer is missing, and
-/// seldom otherwise: it may have nothing to say for a while, as long as it learns what sites hold.
+/// Completes when the ledger does not answer pings. The ledger is pinged soon while an answer is
+/// missing, and seldom otherwise: it may have nothing to say while it learns what the sites hold.
 async fn watch_pulse(mut pulse: Pulse, awaits_answer: &AtomicBool) -> io::Error {
     loop {
         let silent_since = Instant::now();

@@ -2,7 +2,7 @@
 //! that they need. Behind the feature `model`, and not part of the public API.
 //!
 //! Production decides about visitors in the Lua scripts of a site's room, and only the
-//! [`GlobalLedger`] and the [`Slots`] of a minute are the same code here and there. The models say in Rust
+//! [`GlobalLedger`] and the [`Slots`] of a minute are the same code in both. The models say in Rust
 //! what the scripts have to do:
 //!
 //! - [`SiteLedger`] is the account of a site under the escrow. The tests in `site/tests/account` give the

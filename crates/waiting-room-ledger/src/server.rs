@@ -53,8 +53,9 @@ const MAX_STREAMS: u32 = 2;
 const MAX_HEADERS: u32 = 4096;
 /// The most bytes of a greeting.
 const MAX_GREETING_LEN: usize = 256;
-/// The time in which a connection and a greeting have to be complete, and in which a client whose greeting
-/// was refused has to read why. A connection without a stream is closed after it, too.
+/// The time in which a connection and a greeting have to be complete, and in which a client whose
+/// greeting was refused has to read why. A connection without a stream is also closed after this
+/// time.
 const GREETING_WITHIN: Duration = Duration::from_secs(5);
 /// The time in which a peer has to take a frame, and to answer a ping.
 const PEER_PATIENCE: Duration = Duration::from_secs(5);
@@ -78,8 +79,8 @@ impl ServerKeys {
     ///
     /// # Errors
     ///
-    /// Returns an error if a file cannot be read or is not as [`SharedKeys::parse`] expects, if one key
-    /// is in both files, and if one of operators belongs to a site.
+    /// Returns an error if a file cannot be read or is not as [`SharedKeys::parse`] expects, if one
+    /// key is in both files, or if a key of operators belongs to a site.
     pub fn read(sites: &Path, operators: Option<&Path>) -> Result<Self, KeyError> {
         let keys = Self::new(SharedKeys::read(sites)?);
         let Some(path) = operators else { return Ok(keys) };
@@ -136,7 +137,8 @@ impl LedgerServer {
     ///
     /// # Errors
     ///
-    /// Returns an error only if the listener is unusable. A connection that fails ends alone.
+    /// Returns an error only if the listener is unusable. A connection that fails does not affect
+    /// the others.
     ///
     /// # Cancel safety
     ///
@@ -188,7 +190,7 @@ impl LedgerServer {
         };
         let mut pulse = Some(Pulse::new(connection.ping_pong(), PEER_PATIENCE));
         let mut streams = JoinSet::new();
-        // After a refusal, the connection is open until the client has read the sentence.
+        // After a refusal, the connection stays open until the client has read the sentence.
         let mut closes_at = None;
         loop {
             let until = closes_at.unwrap_or_else(|| Instant::now() + GREETING_WITHIN);

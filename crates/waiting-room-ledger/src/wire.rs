@@ -16,8 +16,8 @@
 //! The keys of a stream are derived from the shared key and a nonce of each side, one key for each
 //! direction, and each seal covers the number of its frame. So a frame that was forged, repeated,
 //! left out, sent back or recorded on another stream ends the stream. Nothing is encrypted: the
-//! content is counts, no data of visitors except random ids. On a network that others can read, run
-//! it inside a tunnel.
+//! content consists of counts, and the only data about visitors are random ids. On a network that
+//! others can read, run the stream inside a tunnel.
 
 mod hello;
 mod orders;
@@ -41,7 +41,7 @@ pub(crate) use self::{
 pub(crate) const MAX_FRAME_LEN: usize = 16 * 1024;
 const LENGTH_LEN: usize = 2;
 
-/// The reason for which a stream of frames is over.
+/// The reason why a stream of frames is over.
 #[derive(Debug)]
 pub(crate) enum FrameError {
     /// The peer has closed the stream.
@@ -94,7 +94,7 @@ impl From<h2::Error> for FrameError {
     }
 }
 
-/// Reads frames. At most one frame and what the peer may send at once are buffered.
+/// Reads frames. Buffers at most one frame, and what the peer may send without waiting.
 #[derive(Debug)]
 pub(crate) struct FrameReader {
     stream: RecvStream,
@@ -168,7 +168,8 @@ impl FrameWriter {
     ///
     /// # Cancel safety
     ///
-    /// A frame may be written in part if the future is dropped, so the stream is then over.
+    /// A frame may be written in part if the future is dropped, so the stream cannot be used any
+    /// more.
     pub(crate) async fn write_sealed(
         &mut self,
         content: &[u8],
@@ -222,7 +223,7 @@ async fn write_all(stream: &mut SendStream<Bytes>, mut rest: Bytes) -> Result<()
     Ok(())
 }
 
-/// Finds out whether the peer of a connection is alive, by pings of HTTP/2.
+/// Finds out whether the peer of a connection is alive, by HTTP/2 pings.
 pub(crate) struct Pulse {
     pings: Option<PingPong>,
     within: Duration,

@@ -9,8 +9,8 @@ use waiting_room_core::Timestamp;
 /// An iterator over the times of arrival, in order.
 ///
 /// The rate is constant within each minute of the trace, and the gaps are exponential. A gap that
-/// extends beyond the minute is drawn again from its end on, which is correct because the process
-/// has no memory.
+/// extends beyond the minute is redrawn from the end of the minute, which is correct because the
+/// process is memoryless.
 #[derive(Clone, Debug)]
 pub struct Arrivals {
     rng: Pcg64Mcg,
@@ -93,7 +93,7 @@ impl Trace {
         Self { counts: self.counts.iter().map(|count| count * factor).collect() }
     }
 
-    /// Returns only these minutes, as far as the trace has them.
+    /// Returns only these minutes, clipped to the length of the trace.
     #[must_use]
     pub fn minutes(&self, minutes: Range<usize>) -> Self {
         let end = minutes.end.min(self.counts.len());

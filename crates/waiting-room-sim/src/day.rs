@@ -44,7 +44,8 @@ impl Day {
     ///
     /// # Errors
     ///
-    /// The file cannot be read, or is not a day; the error has its name and the line.
+    /// Returns an error, with the name of the file and the line, if the file cannot be read or is
+    /// not a day.
     pub fn open(path: &Path) -> Result<Self, DayError> {
         let of = |error: DayError| error.of(path.display());
         let file = File::open(path).map_err(|error| of(DayError::new(error)))?;
@@ -55,7 +56,7 @@ impl Day {
     ///
     /// # Errors
     ///
-    /// The content cannot be read, or is not a day; the error has the line.
+    /// Returns an error, with the line, if the content cannot be read or is not a day.
     pub fn read(source: impl Read) -> Result<Self, DayError> {
         let source = Bounded { source, left: Self::MAX_BYTES };
         let mut reader = ReaderBuilder::new()
@@ -117,15 +118,16 @@ impl Day {
 }
 
 impl Day {
-    /// Finds the stretch of `minutes` with the steepest rise: where the busiest minute exceeds the
-    /// *first* by the most.
+    /// Finds the stretch of `minutes` with the steepest rise: the one whose busiest minute exceeds
+    /// its *first* minute by the most.
     ///
-    /// Among equal stretches it takes the one with the most requests, and among those the last, so
-    /// that a rush is not cut off after its peak. A day that is shorter is taken whole.
+    /// Among equal stretches, it takes the one with the most requests, and if there are several,
+    /// the last, so that a rush is not cut off after its peak. If the day is shorter, all of it is
+    /// taken.
     ///
     /// # Errors
     ///
-    /// The day has no requests.
+    /// Returns an error if the day has no requests.
     pub fn steepest(&self, minutes: u32) -> Result<Range<usize>, DayError> {
         let length = length(minutes).min(self.counts.len());
         let mut best = ((0, 0), 0..length);
@@ -143,11 +145,11 @@ impl Day {
         }
     }
 
-    /// Returns the stretch of `minutes` that begins at `from`, as far as the day has them.
+    /// Returns the stretch of `minutes` that begins at `from`, up to the end of the day.
     ///
     /// # Errors
     ///
-    /// The day does not have this minute, or has no requests in the stretch.
+    /// Returns an error if the day does not have this minute, or has no requests in the stretch.
     pub fn from(&self, from: &str, minutes: u32) -> Result<Range<usize>, DayError> {
         let last = self.counts.len() - 1;
         let Some(start) = self.find(from) else {

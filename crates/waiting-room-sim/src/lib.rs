@@ -1,9 +1,9 @@
 //! Seeded crowds in front of a waiting room, and the oracle that judges what they saw.
 //!
-//! The [`Oracle`] judges any waiting room from outside, even across a real network: it sees what the
-//! visitors saw, and compares it with the promises of the room. The visitors arrive as a [`Trace`] says
-//! and behave as their [`plan`] says. `waiting-room-crowd` sends them to a real layer, and the studies of
-//! the lab to a simulated room.
+//! The [`Oracle`] judges any waiting room from outside, even across a real network: it sees what
+//! the visitors saw, and compares it with the promises of the room. The visitors arrive as a
+//! [`Trace`] says and behave as their [`plan`] says. `waiting-room-crowd` sends them to a real
+//! layer; the studies of the lab send them to a simulated room.
 //!
 //! All randomness comes from a seed, and every seed is printed, so each finding can be reproduced.
 //!
@@ -43,8 +43,8 @@ pub const SEED_VARIABLE: &str = "WAITING_ROOM_SEED";
 ///
 /// # Panics
 ///
-/// If the variable is set to something that is not a number: a run with other seeds than the
-/// requested one would hide the failure.
+/// Panics if the variable is set to something that is not a number, because a run with other seeds
+/// than the requested one would hide the failure.
 #[must_use]
 pub fn seeds(count: u32) -> Vec<u64> {
     let seeds = match std::env::var(SEED_VARIABLE) {

@@ -13,11 +13,11 @@ pub struct Arrivals(ArrivalTimes);
 
 #[derive(Clone, Debug, PartialEq)]
 enum ArrivalTimes {
-    /// At these times.
+    /// The visitors arrive at these times.
     At(Vec<Duration>),
-    /// After this time, at a rate that falls.
+    /// They arrive after this time, at a rate that falls.
     Burst { after: Duration, mean: Duration },
-    /// Within this time, at a constant rate.
+    /// They arrive within this time, at a constant rate.
     Within(Duration),
 }
 

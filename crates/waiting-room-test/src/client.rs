@@ -21,8 +21,8 @@ use crate::{clock::TestClock, seen::Seen};
 /// A client that sends requests to a service directly, without a socket.
 ///
 /// The client has its own address and cookies, like a visitor with one browser window. It obeys the
-/// `Max-Age` or else the `Expires` of a cookie on the [`TestClock`], and sends each cookie to every
-/// path.
+/// `Max-Age` of a cookie, or else its `Expires`, by the [`TestClock`], and sends each cookie to
+/// every path.
 ///
 /// ```
 /// use axum::{Router, routing::get};
@@ -130,9 +130,9 @@ impl<S> TestClient<S> {
         self.cookies.clear();
     }
 
-    /// Returns whether the client got a token with an earlier answer that it no longer sends,
-    /// because the token has lapsed. The age of a cookie is in whole seconds and rounded up, so the
-    /// token itself may have lapsed up to a second earlier.
+    /// Returns whether an earlier answer gave the client a token that it no longer sends, because
+    /// the token has lapsed. The age of a cookie is in whole seconds and rounded up, so the token
+    /// itself may have lapsed up to a second earlier.
     pub(crate) fn has_lapsed_token(&self, token: &TokenCookie) -> bool {
         let soon = self.clock.now() + Duration::from_secs(1);
         self.cookies.iter().any(|(name, kept)| token.is(name) && !kept.lasts(soon))
@@ -177,7 +177,7 @@ where
     ///
     /// # Panics
     ///
-    /// As [`send`](Self::send), or if the path is none.
+    /// Panics for the same reasons as [`send`](Self::send), and if the path is not valid.
     pub async fn get(&mut self, path: &str) -> Seen {
         self.send(request(Method::GET, path, Body::empty())).await
     }
@@ -186,7 +186,7 @@ where
     ///
     /// # Panics
     ///
-    /// As [`send`](Self::send), or if the path is none.
+    /// Panics for the same reasons as [`send`](Self::send), and if the path is not valid.
     pub async fn post(
         &mut self,
         path: &str,
@@ -202,7 +202,7 @@ where
     /// Sends a request with the headers, the address and the cookies of this client, and returns
     /// the answer when its body has been read.
     ///
-    /// Headers that the request has already are left as they are.
+    /// Headers that the request already has are left as they are.
     ///
     /// # Panics
     ///

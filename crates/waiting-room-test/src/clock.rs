@@ -65,7 +65,7 @@ impl TestClock {
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future has no effect but that this task no longer waits.
+    /// Dropping the future only means that this task no longer waits.
     pub async fn pass(&self, duration: Duration) {
         sleep(duration).await;
     }
@@ -74,7 +74,7 @@ impl TestClock {
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future has no effect but that this task no longer waits.
+    /// Dropping the future only means that this task no longer waits.
     pub async fn pass_until(&self, at: Timestamp) {
         sleep_until(self.started + at.since(Self::START)).await;
     }

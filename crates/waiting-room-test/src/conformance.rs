@@ -18,9 +18,10 @@
 //! The commands also schedule events, with prequeues and draws. A store without events, which refuses
 //! a schedule as unsupported, is not asked again.
 //!
-//! Four things are up to the store: the intervals after which visitors are to return, within bounds;
-//! the estimates of their waits; the draw of a random line; and the oldest wait while entrants of a draw
-//! are in line who have not checked in since. The model takes them from the replies.
+//! Four things are up to the store: the intervals after which visitors are to return, within
+//! bounds; the estimates of their waits; the draw of a random line; and, while the line has
+//! entrants who have not checked in since their draw, the oldest wait. The model takes them from
+//! the replies.
 //!
 //! # What passing proves
 //!
@@ -32,13 +33,13 @@
 //! | "owns its time" | the store's time never runs backwards, and equals the clock it was given |
 //! | `remembers_since` | the store does not claim to know passes that are older than its room |
 //! | "atomic" | [`run_at_once`]: visitors that enter in the same instant never exceed a limit |
-//! | after a restart | an empty store goes on with older passes and tickets; a store that [lasts](Durability::Lasts) goes on as if nothing had happened |
+//! | after a restart | an empty store continues with older passes and tickets; a store that [lasts](Durability::Lasts) continues as if nothing had happened |
 //!
 //! # What it does not prove
 //!
 //! The suite causes no failures, so it tests neither what a store does during an outage nor that a
-//! dropped future leaves the room consistent. It polls all futures on one thread, and knows one
-//! node only.
+//! dropped future leaves the room consistent. It polls all futures on one thread, and knows only
+//! one node.
 //!
 //! # Example
 //!

@@ -75,7 +75,7 @@ impl Crowd {
     ///
     /// # Panics
     ///
-    /// The run panics if the arrivals list times, and not `count` of them.
+    /// The run panics if the arrivals list times, but not `count` of them.
     #[must_use]
     pub fn group(mut self, count: u32, habits: Habits, arrivals: Arrivals) -> Self {
         self.groups.push(CrowdGroup { count, habits, arrivals });
@@ -90,7 +90,7 @@ impl Crowd {
     }
 
     /// Sets the time after which the crowd is over, counted from its start: a day by default. A
-    /// visitor that still waits then stops, so every run ends.
+    /// visitor that is still waiting then stops, so every run ends.
     #[must_use]
     pub const fn lasting(mut self, duration: Duration) -> Self {
         self.lasts = duration;

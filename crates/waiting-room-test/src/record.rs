@@ -7,7 +7,7 @@
 //! ```
 //!
 //! An assertion fails only if what the visitors saw proves that it is broken. A request was decided
-//! at some time between its sending and its answer, so the assertions assume the time that is best
+//! at some time between its sending and its answer, and the assertions assume the time that is best
 //! for the service.
 
 mod crowd;

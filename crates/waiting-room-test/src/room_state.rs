@@ -97,8 +97,9 @@ impl RoomState {
 
     /// Brings an empty room into this state, and returns its visitors.
     ///
-    /// The rules are changed meanwhile, and are the given ones with the [mode](Self::mode)
-    /// afterwards. The visitors come from one network each, as far as there are enough networks.
+    /// Meanwhile, the room has other rules; afterwards, it has the given ones with the
+    /// [mode](Self::mode). Each visitor comes from a network of its own, as long as there are
+    /// enough networks.
     ///
     /// # Errors
     ///
@@ -160,8 +161,8 @@ impl RoomState {
         Ok(())
     }
 
-    /// Compares the numbers of the room with this state. A session that is shorter than the few
-    /// seconds of virtual time has lapsed, for example.
+    /// Compares the numbers of the room with this state. For example, a session that is shorter
+    /// than these few seconds of virtual time has lapsed.
     async fn verify<S: Store>(&self, store: &S) -> Result<(), StateError> {
         let numbers = store.snapshot().await?;
         for (field, wanted, found) in
@@ -195,7 +196,7 @@ impl Error for StateError {
     }
 }
 
-/// Returns the rules under which the visitors of a state come: no test and no rate stops them.
+/// Returns the rules under which the visitors of a state arrive: no test and no rate stops them.
 fn open(rules: RoomRules, mode: RoomMode) -> RoomRules {
     rules
         .mode(mode)

@@ -61,7 +61,7 @@ where
         self.record
     }
 
-    /// Asks until the visitor is admitted. Returns the ending of a visitor that is not.
+    /// Asks until the visitor is admitted. If it is not, returns how its visit ended.
     async fn wait(&mut self) -> Option<Ending> {
         let patience = self.habits.patience.map(|patience| self.arrival + patience);
         let gives_up = patience.filter(|at| *at <= self.end);

@@ -47,6 +47,7 @@ async fn run(cli: &Cli) -> Result<ExitCode, Box<dyn Error>> {
     let standing = if cli.quiet_shop { None } else { Some(standing(&cli.room)) };
     let visitors = standing.map_or(0, |visitors| visitors.into_iter().sum());
     let visitors = tokio::spawn(Crowd::stand(visitors, server.address, cli.room.promises()));
+    server.has_line(standing.map_or(0, |[_, in_line]| in_line)).await;
     greet(&server, standing);
     stop().await?;
     visitors.abort();
@@ -59,11 +60,11 @@ fn greet(server: &Server, standing: Option<[u32; 2]>) {
     let Server { address, password, .. } = server;
     eprintln!("The shop       http://{address}");
     if let Some([inside, in_line]) = standing {
-        let sees = format!(
-            "{inside} simulated visitors are inside and {in_line} wait, so you get a number."
+        eprintln!(
+            "{:15}{inside} simulated visitors are inside, and {in_line} wait. Open it in a",
+            ""
         );
-        eprintln!("{:15}Open it in a browser: {sees}", "");
-        eprintln!("{:15}The number falls, and after about half a minute you are inside too.", "");
+        eprintln!("{:15}browser: your number falls, and after about half a minute you are in.", "");
     }
     if let Some(password) = password {
         eprintln!("The dashboard  http://{address}/admin");

@@ -5,12 +5,13 @@ use std::{
     error::Error,
     io,
     net::{Ipv4Addr, SocketAddr},
+    time::Duration,
 };
 
 use rand::{TryRng, rngs::SysRng};
 use shop::app;
-use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
-use tower_waiting_room::WaitingRoomLayer;
+use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle, time};
+use tower_waiting_room::{WaitingRoomHandle, WaitingRoomLayer};
 use waiting_room_dashboard::{Dashboard, basic_auth};
 
 use crate::{
@@ -25,6 +26,7 @@ pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     /// The password of the dashboard, if there is a dashboard.
     pub(crate) password: Option<String>,
+    room: WaitingRoomHandle,
     exports: Option<Exports>,
     serving: JoinHandle<io::Result<()>>,
     stop: oneshot::Sender<()>,
@@ -48,10 +50,11 @@ impl Server {
         }
         let (prometheus, exports) = metrics::install(collector.as_ref())?;
         let room = WaitingRoomLayer::new(config);
-        let metrics = metrics::route(prometheus, room.handle());
+        let handle = room.handle();
+        let metrics = metrics::route(prometheus, handle.clone());
         let password = if cli.has_dashboard() { Some(password()?) } else { None };
         let auth = password.as_ref().map(|password| basic_auth("admin", password)).transpose()?;
-        let dashboard = auth.map(|auth| Dashboard::new(room.handle(), auth));
+        let dashboard = auth.map(|auth| Dashboard::new(handle.clone(), auth));
         let shop = app(room).merge(metrics);
         // The dashboard is outside of the room, so the operator does not wait in line.
         let shop = match &dashboard {
@@ -69,7 +72,19 @@ impl Server {
         let shop = shop.into_make_service_with_connect_info::<SocketAddr>();
         let serving = axum::serve(listener, shop).with_graceful_shutdown(stopped);
         let serving = tokio::spawn(serving.into_future());
-        Ok(Self { address, password, exports, serving, stop })
+        Ok(Self { address, password, room: handle, exports, serving, stop })
+    }
+
+    /// Waits until this many visitors are in line, but for no longer than ten seconds.
+    pub(crate) async fn has_line(&self, of: u32) {
+        let stands = async {
+            while let Some(room) = self.room.room()
+                && room.snapshot().await.is_ok_and(|seen| seen.waiting < of)
+            {
+                time::sleep(Duration::from_millis(50)).await;
+            }
+        };
+        _ = time::timeout(Duration::from_secs(10), stands).await;
     }
 
     /// Completes the running requests and the exports of metrics.
@@ -85,8 +100,6 @@ impl Server {
 
 /// The password of the operator: that of the environment, or a random one.
 fn password() -> Result<String, Box<dyn Error>> {
-    if let Ok(password) = env::var("SHOP_ADMIN_PASSWORD") {
-        return Ok(password);
-    }
-    Ok(format!("{:016x}", SysRng.try_next_u64()?))
+    let random = SysRng.try_next_u64()?;
+    Ok(env::var("SHOP_ADMIN_PASSWORD").unwrap_or_else(|_| format!("{random:016x}")))
 }

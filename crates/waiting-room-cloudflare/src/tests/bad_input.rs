@@ -1,4 +1,4 @@
-//! What Cloudflare's API cannot return is an error that names the field.
+//! Input that Cloudflare's API cannot return is an error that names the field.
 
 use super::*;
 use tower_waiting_room::respond::Page;

@@ -7,7 +7,7 @@ use waiting_room_core::{
 
 use super::*;
 
-/// An event with these fields in addition.
+/// An event with these additional fields.
 fn event(fields: Value) -> Value {
     let mut event = json!({
         "name": "doors",

@@ -29,7 +29,7 @@ async fn shop() -> (SocketAddr, Arc<Mutex<Vec<Instant>>>) {
     (address, asked)
 }
 
-/// Runs over real sockets, so in real time: it takes a second and a half.
+/// Uses real sockets, and thus real time: it takes a second and a half.
 #[tokio::test]
 async fn a_visitor_whose_session_is_over_returns_when_asked_to() {
     let (address, asked) = shop().await;

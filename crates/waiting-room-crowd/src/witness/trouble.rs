@@ -29,8 +29,8 @@ pub struct Admissions {
 }
 
 impl Trouble {
-    /// The time without an answer that reports an outage or an overload, after which a fault counts
-    /// as over. A later such answer has another cause.
+    /// A fault counts as over after this time without an answer that reports an outage or an
+    /// overload. A later answer of that kind has another cause.
     const OVER_AFTER: Duration = Duration::from_secs(5);
 
     /// Records an answer that is not a decision of the room.

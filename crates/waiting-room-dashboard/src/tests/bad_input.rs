@@ -91,7 +91,7 @@ async fn a_change_from_another_site_is_refused() {
     }
     let rules = house.layer.handle().room().unwrap().rules();
     assert_eq!(rules.mode, waiting_room_core::room::RoomMode::Auto);
-    // A form of another site cannot send this content type, but could send these.
+    // A form on another site cannot send the right content type, but could send these.
     for content_type in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"] {
         let request = ann().method("POST").uri("/change").header("content-type", content_type);
         let answer = house.send(request.body(Body::from(body)).unwrap()).await;
@@ -188,7 +188,7 @@ async fn a_thousand_streams_that_never_read_take_up_bounded_memory_and_then_end(
     assert_eq!((open.len(), house.board.feed.len()), (Feed::MAX, Feed::MAX));
     house.seconds(Feed::BACKLOG as u64).await;
     assert_eq!(house.board.feed.len(), 0);
-    // There is room for other operators, although no client has closed its connection.
+    // Other operators can open streams, although no client has closed its connection.
     let response = house.respond(ann().uri("/events").body(Body::empty()).unwrap()).await;
     assert_eq!(response.status(), StatusCode::OK);
     for body in &mut open {

@@ -21,7 +21,7 @@ async fn one_open_page_on_a_busy_room_takes_at_most_a_hundredth_of_a_core() {
         .new_users_per_minute(None)
         .session_duration(Duration::from_secs(3_600));
     let config = gates.fold(config, |config, gate| config.concurrency(gate));
-    // Code may set up to 64 limits, and a file more.
+    // Code may set up to 64 limits; a file may set more.
     let mut rules = "domain: shop\ndescriptors:\n".to_owned();
     for limit in 0..256 {
         rules += &format!(
@@ -43,8 +43,8 @@ async fn one_open_page_on_a_busy_room_takes_at_most_a_hundredth_of_a_core() {
     room.resume().await.unwrap();
     let mut spent = 0;
     let mut largest = 0;
-    // In the first second, as many visitors are admitted as a layer remembers, and in each of the
-    // others, which are measured, 270 visitors. The reasons are those of 256 limits.
+    // In the first second, as many visitors are admitted as a layer remembers. In each of the other
+    // seconds, which are measured, 270 are. The reasons are those of 256 limits.
     for (second, visitors) in [WAITS].into_iter().chain([270; MEASURED]).enumerate() {
         for ticket in tickets.drain(..visitors) {
             assert_eq!(house.visit(Some(&ticket)).await.0, StatusCode::OK);

@@ -40,7 +40,7 @@ async fn a_change_is_made_and_recorded_even_if_its_operator_disconnects() {
     }
     assert_eq!((store.rules().mode, board.state().audit.recorded()), (RoomMode::Auto, 0));
     store.mend();
-    // The change goes on in a task of its own.
+    // The change continues in a task of its own.
     for _ in 0..100 {
         tokio::task::yield_now().await;
     }

@@ -13,18 +13,19 @@ use crate::{
 /// Counts the world for sites under `Policy::Counters`: makes the
 /// snapshots that all of them decide by, and keeps Anywhere's counter.
 ///
-/// It grants nothing, and nothing of it is stored. `now` is the calendar of the global ledger, which
-/// the clocks of the sites are compared with: minutes begin at the same time everywhere only as far
-/// as these clocks agree. Times never run backwards.
+/// It grants nothing, and none of its state is stored. `now` is the time by the calendar of the
+/// global ledger. Minutes begin at the same time everywhere only as far as the clocks of the sites
+/// agree with it. Times never run backwards.
 ///
-/// Nothing is known of the world when a ledger begins. There is no snapshot before each site on the
-/// list has reported, or before the passes of a site that has not reported are over. Sites then go on
+/// When a ledger begins, it knows nothing about the world. It makes no snapshot until each site on
+/// the list has reported, or the passes of those that have not are over. Meanwhile, sites continue
 /// with the snapshot that they have.
 ///
 /// # What it does not promise
 ///
-/// The limit. A snapshot is older than the visitors who were admitted since, a lost ledger hands out
-/// Anywhere's slots of the current minute again, and a site whose clock is wrong has the wrong minute.
+/// The limit. A snapshot does not contain the visitors who were admitted since, a ledger that
+/// replaces a lost one hands out Anywhere's slots of the current minute again, and a site whose
+/// clock is wrong has the wrong minute.
 #[derive(Debug)]
 pub struct Census {
     sites: BTreeMap<SiteId, Counted>,
@@ -59,7 +60,7 @@ impl Census {
     /// The most tickets that are drawn for one message. A site that wants more asks again.
     pub const MAX_DRAWN_AT_ONCE: u32 = 1024;
 
-    /// The time after the end of a minute for which the traffic of the minute before is used, unless
+    /// For this time after the end of a minute, the traffic of the minute before it is used, unless
     /// all sites have reported.
     const LATE: Duration = Duration::from_secs(5);
 
@@ -89,8 +90,8 @@ impl Census {
         news.into_iter().chain(tickets.map(ToSite::Tickets)).collect()
     }
 
-    /// Returns whether visitors of sites that count may be active. Until none may be, no site gets an
-    /// account of slots.
+    /// Returns whether visitors of sites that count may be active. While any may be, no site gets
+    /// an account of slots.
     #[must_use]
     pub fn is_in_use(&self, now: Timestamp) -> bool {
         self.sites.values().any(|site| now.since(site.heard) < self.session)
@@ -102,7 +103,7 @@ impl Census {
         self.world.as_ref()
     }
 
-    /// The number of sites that have reported lately, and of their active visitors.
+    /// The number of sites that have reported lately, and the number of their active visitors.
     #[must_use]
     pub fn counted(&self, now: Timestamp) -> (usize, u64) {
         let sites = self.sites.values().filter(|site| now.since(site.heard) < self.session);
@@ -175,7 +176,7 @@ impl Census {
         if is_complete || is_late { last } else { last.previous() }
     }
 
-    /// The traffic of a minute, in the order of the sites: that of the busiest ones.
+    /// The traffic of the busiest sites in a minute, in the order of the sites.
     fn traffic(&self, minute: Minute) -> Vec<(SiteId, u32)> {
         let count =
             |site: &Counted| site.minutes.iter().find(|(other, _)| *other == minute).copied();
@@ -192,7 +193,7 @@ impl Census {
     /// Draws the tickets that a site wants. Both sides count totals, so the site asks again if an
     /// answer is lost, and gets no ticket twice.
     fn draw(&mut self, id: SiteId, draw: Draw, term: Term, now: Timestamp) -> Option<Tickets> {
-        // `publish` may have removed a site that is not on the list any more.
+        // `publish` may have removed a site that is no longer on the list.
         let site = self.sites.get_mut(&id)?;
         if draw.total == 0 || draw.minute < site.drawn.0 || draw.minute > Minute::of(now).next() {
             return None;

@@ -98,8 +98,8 @@ impl LineFront {
         &self.buckets[..usize::from(self.len)]
     }
 
-    /// The bucket of the visitor who has `ahead` others ahead of it, and the number of visitors from
-    /// that one to the end of the bucket. `None` behind the last bucket.
+    /// The bucket of the visitor with `ahead` others ahead of it, and the number of visitors in the
+    /// bucket from that one on. `None` if that visitor is behind the last bucket.
     pub(super) fn place(&self, mut ahead: u64) -> Option<(Bucket, u64)> {
         for &bucket in self.as_slice() {
             let visitors = u64::from(bucket.visitors);
@@ -130,8 +130,8 @@ impl fmt::Debug for LineFront {
     }
 }
 
-/// Writes each bucket as the difference to the one before. A bucket of a line that moves has two or
-/// three bytes.
+/// Writes each bucket as the difference from the one before. A bucket of a line that moves has two
+/// or three bytes.
 pub(super) fn write_front(writer: &mut Writer, front: &LineFront) {
     let buckets = front.as_slice();
     writer.count(buckets.len() as u64);

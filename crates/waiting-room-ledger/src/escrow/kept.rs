@@ -39,12 +39,13 @@ pub struct Kept {
 /// The changes to [`Kept`] since the last time. They are stored all together or not at all, and in
 /// the order in which the ledger has listed them.
 ///
-/// Changes that could not be stored are [merged](Self::merge) with newer ones, and no answer leaves
-/// before they are stored. Each account in it is complete, so it replaces the stored one.
+/// Changes that could not be stored are [merged](Self::merge) with newer ones, and no answer is
+/// sent until they are stored. Each account in it is complete, so it replaces the stored one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Changes {
-    /// The term of the ledger that makes the changes. A keeper refuses a lower one than it has.
+    /// The term of the ledger that makes the changes. A keeper refuses a term that is lower than
+    /// its own.
     pub term: Term,
     /// The limit, if it has changed.
     pub limit: Option<u32>,
@@ -54,8 +55,8 @@ pub struct Changes {
     pub accounts: BTreeMap<SiteId, KeptAccount>,
     /// The sites that were removed from the list.
     pub removed: BTreeSet<SiteId>,
-    /// The claims that are new. Stored claims of an epoch that is no account's epoch any more can
-    /// be deleted.
+    /// The claims that are new. A stored claim can be deleted when no account has its epoch any
+    /// more.
     pub claims: BTreeSet<KeptClaim>,
 }
 
@@ -145,10 +146,10 @@ impl Kept {
     /// Takes over from the last ledger: raises the term, and returns everything that is kept, from
     /// which a ledger of that term is restored or recovered.
     ///
-    /// A keeper does both in one transaction. From then on the last ledger is fenced: it stores no
-    /// change any more, even if the new ledger has no change to store yet. If the keeper read first
-    /// and raised the term later, the last ledger could store a grant in between, of which the new
-    /// one would not know.
+    /// A keeper does both in one transaction. From then on the last ledger is fenced: it cannot
+    /// store any more changes, even if the new ledger has no change to store yet. If the keeper
+    /// read first and raised the term later, the last ledger could store a grant in between, that
+    /// the new one would not know about.
     ///
     /// # Errors
     ///
@@ -221,8 +222,8 @@ impl Changes {
 
     /// Returns whether there is nothing to store.
     ///
-    /// The answers to which empty changes belong still wait until all earlier changes are stored,
-    /// because they may carry totals that those changes have made.
+    /// Answers without changes of their own still wait until all earlier changes are stored,
+    /// because they may carry totals that result from those.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         let Self { term: _, limit, rules, accounts, removed, claims } = self;
@@ -232,7 +233,7 @@ impl Changes {
 }
 
 impl KeptAccount {
-    /// The account of a site that has none: with no slot, neither fenced nor drained.
+    /// Creates an account without slots, which is neither fenced nor drained.
     #[must_use]
     pub const fn new(epoch: Epoch, standing: Standing) -> Self {
         Self {
@@ -247,8 +248,8 @@ impl KeptAccount {
         }
     }
 
-    /// Returns whether an incarnation of the site, or its present account, is fenced. The fence of a site
-    /// that was only added is about accounts from before it was removed.
+    /// Returns whether an incarnation of the site, or its present account, is fenced. A site that
+    /// was removed and added again may have a fence that covers only its accounts from before.
     #[must_use]
     pub fn is_fenced(&self) -> bool {
         self.fence.is_some_and(|fence| fence.incarnation.is_some() || self.epoch <= fence.epoch)

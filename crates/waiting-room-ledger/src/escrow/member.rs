@@ -116,8 +116,8 @@ impl Member {
         }
     }
 
-    /// An account of which only the fence and the draining are known. `epoch` is before all accounts
-    /// of this term, so a fence does not hit those.
+    /// An account of which only the fence and the draining are known. `epoch` is before all
+    /// accounts of this term, so a fence does not affect those.
     pub(super) fn unknown(kept: Option<&KeptAccount>, epoch: Epoch) -> Self {
         let fence = kept.and_then(|kept| kept.fence);
         Self {
@@ -157,8 +157,8 @@ impl Member {
     /// Restores an account that was lost here from the report of its site.
     ///
     /// If the lease of the site is over, the account is closed: the lost ledger may have moved
-    /// slots of its visitors to other sites, which the site does not know. The same holds for a
-    /// fenced site, even if its lease is running.
+    /// slots of its visitors to other sites without its knowledge. The same holds for a fenced
+    /// site, even if its lease is running.
     pub(super) fn adopt(&mut self, heartbeat: &Heartbeat, lease_end: Timestamp, now: Timestamp) {
         let is_fenced = self.is_fenced(heartbeat.incarnation, Some(heartbeat.epoch));
         self.epoch = heartbeat.epoch;
@@ -196,8 +196,8 @@ impl Member {
         self.note_shortage(now);
     }
 
-    /// Grants `slots` more. If they are too few, the site has another turn, behind those of all sites
-    /// whose visitors have waited for as long.
+    /// Grants `slots` more. If they are too few, the site gets another turn, behind all sites whose
+    /// visitors have waited as long.
     pub(super) fn grant(&mut self, slots: u64, now: Timestamp) {
         self.allowance.grant(slots);
         self.need.end_turn();
@@ -236,8 +236,8 @@ impl Member {
         Self { is_drained, fence, ..Self::new(epoch, standing) }
     }
 
-    /// Declares an unknown account to be none. This is called when everything that it may have held
-    /// has expired.
+    /// Declares that an unknown account does not exist. This is called when everything that it may
+    /// have held has expired.
     pub(super) fn forget_if_unknown(&mut self) {
         if self.standing == Standing::Unknown {
             self.standing = Standing::Away;
@@ -263,8 +263,9 @@ impl Member {
         self.has_account() && self.spent_at(rules) <= now
     }
 
-    /// The notice for other sites that this site can make no more passes; `None` while it can, and
-    /// if this ledger has never heard of it, so that it does not know when its lease ended.
+    /// The notice for other sites that this site can make no more passes; `None` while the site
+    /// can, and if this ledger has never heard from the site and so does not know when its lease
+    /// ended.
     pub(super) fn death(&self, site: SiteId, rules: &EscrowRules, now: Timestamp) -> Option<Death> {
         let is_over = self.lease_end + rules.margin() <= now;
         let epoch = self.epoch;
@@ -274,9 +275,9 @@ impl Member {
 
     /// Returns whether the slot of a visitor with this pass may be moved away from this dead site.
     ///
-    /// It does if the site cannot have given the slot to another visitor. The site holds the
-    /// slot until the pass expires, by its own clock, and by the same clock its lease ends no later
-    /// than `lease` after the newest message that was received from it.
+    /// It may be if the site cannot have given the slot to another visitor. The site holds the slot
+    /// until the pass expires, by its own clock, and by the same clock its lease ends no later than
+    /// `lease` after the newest message that was received from it.
     pub(super) fn still_holds(&self, pass: &SitePass, lease: Duration) -> bool {
         self.heard() + lease <= pass.expires_at
             && self.allowance.held() > 0

@@ -65,8 +65,8 @@ impl ToGlobal {
         }
     }
 
-    /// The incarnation that sends it, and the epoch that it names: before all others for a site that
-    /// counts, which has none.
+    /// The incarnation that sends it, and the epoch that it names. For a site that counts, which
+    /// has no epoch, this is one before all others.
     #[must_use]
     pub fn life(&self) -> (Incarnation, Epoch) {
         match self {
@@ -97,7 +97,7 @@ pub struct Death {
 pub struct Heartbeat {
     /// The site.
     pub site: SiteId,
-    /// The incarnation of the site's ledger. A fenced one is recognised by it.
+    /// The incarnation of the site's ledger. A fenced incarnation is recognised by this.
     pub incarnation: Incarnation,
     /// The highest term that the site knows.
     pub term: Term,
@@ -125,7 +125,7 @@ pub struct Heartbeat {
     pub front: LineFront,
 }
 
-/// A site asks for a new epoch, because it has none or its own is over.
+/// A site asks for a new epoch, because it has none or its own has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Join {
     /// The site.

@@ -28,8 +28,8 @@ pub(super) struct Need {
 /// The turn of a site among those that lack slots. The least one is next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Turn {
-    /// The arrival of the site's oldest visitor without a slot, by the clock of the global ledger, in
-    /// [widths](LineFront::WIDTH) since [`LONGEST_WAIT`] before the start of that clock.
+    /// The arrival of the site's oldest visitor without a slot, by the clock of the global ledger,
+    /// in [widths](LineFront::WIDTH), counted from [`LONGEST_WAIT`] before the start of that clock.
     arrived: u64,
     /// The first time at which the site lacked slots since it was last granted some.
     short_since: Timestamp,
@@ -56,7 +56,7 @@ impl Need {
         used.saturating_add(self.want).saturating_sub(held)
     }
 
-    /// The end of the time for which the report says who waits, if visitors wait for `wait`.
+    /// The time until which the report holds, if visitors wait for `wait`.
     pub(super) fn holds_until(&self, wait: Duration) -> Timestamp {
         self.reported_at + wait
     }
@@ -83,7 +83,7 @@ impl Need {
     /// this turn: those for visitors of one bucket. `None` if it lacks none.
     ///
     /// Visitors who are not in the front of the line count as if they had arrived when the shortage
-    /// began. They are behind all that are in it.
+    /// began. They are behind all visitors in the front.
     pub(super) fn turn(&self, shortage: u64) -> Option<(Turn, u64)> {
         let short_since = self.short_since.filter(|_| shortage > 0)?;
         // The first visitors are those for whom the site has slots already. Visitors with a pass may
@@ -103,7 +103,7 @@ impl Need {
         })
     }
 
-    /// The arrival of a visitor, as [`Turn::arrived`].
+    /// The arrival of a visitor in the form of [`Turn::arrived`].
     ///
     /// What counts is how long the visitor has waited by the clock of its site, at which both the
     /// arrival and the report were timed. So it does not matter which time that clock shows. A time in
@@ -118,8 +118,8 @@ fn widths(at: Timestamp) -> u64 {
     at.as_nanos() / WIDTH_NS
 }
 
-/// The longest wait by which visitors are ordered: 24 h. Visitors who have waited for longer are alike,
-/// and their sites are served in turn.
+/// The longest wait by which visitors are ordered: 24 h. Visitors who have waited longer are
+/// treated alike, and their sites are served in turn.
 ///
 /// So a site whose clock is wrong, or that reports nonsense, cannot keep the slots from other sites for
 /// longer.

@@ -21,7 +21,7 @@ pub struct Refused {
     pub reason: Refusal,
 }
 
-/// The reason for which the global ledger refuses a site, as sent in a message. Its text is for the
+/// The reason why the global ledger refuses a site, as sent in a message. Its text is for the
 /// operator of the global ledger, and begins with "it" for the site; that of [`JoinRefused`] is for the
 /// operator of the site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -52,7 +52,7 @@ pub enum Refusal {
     },
 }
 
-/// The reason for which a site has no account, for the operator of the site.
+/// The reason why a site has no account, for the operator of the site.
 ///
 /// The site asks again with each heartbeat, so it joins as soon as the reason is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -101,7 +101,7 @@ pub enum JoinRefused {
         /// The latest term that the global ledger believes.
         most: Term,
     },
-    /// The times are equal and the digests are not: the two run different versions of this crate.
+    /// The times are equal, but the digests are not: the two run different versions of this crate.
     VersionsDiffer {
         /// The digest that the site computes.
         site: RulesDigest,
@@ -110,7 +110,7 @@ pub enum JoinRefused {
     },
 }
 
-/// The reason for which the global ledger refuses a change to the list of sites.
+/// The reason why the global ledger refuses a change to the list of sites.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ListRefused {
@@ -136,7 +136,7 @@ pub enum ListRefused {
         /// The site.
         site: SiteId,
     },
-    /// The site has another account than the one that was to be fenced.
+    /// The account that was to be fenced is not the one that the site has now.
     OtherEpoch {
         /// The site.
         site: SiteId,

@@ -27,14 +27,14 @@ pub struct EscrowRules {
     pub(crate) borrow_wait: Duration,
 }
 
-/// A digest of [`EscrowRules`], by which a site and the global ledger find out whether they have the
-/// same ones.
+/// A digest of [`EscrowRules`], by which a site and the global ledger find out whether they have
+/// the same rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RulesDigest(u64);
 
 impl EscrowRules {
-    /// The largest number of new visitors, and of returning visitors, that wait at a site for a
-    /// slot from elsewhere at a time.
+    /// The largest number of new visitors, and of returning ones, that may wait at a site at the
+    /// same time for a slot from elsewhere.
     pub const MAX_BORROWERS: usize = 1024;
     /// The longest session, lease, drift margin, heartbeat or wait: 24 hours.
     pub const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
@@ -43,7 +43,7 @@ impl EscrowRules {
     pub const SHORTEST_HEARTBEAT: Duration = Duration::from_millis(10);
     /// The factor by which a site sends heartbeats more often while a visitor waits for a slot.
     pub const HASTE: u32 = 5;
-    /// The divisor of the default drift margin, one part in 256 of a lease and a session, and of
+    /// The divisor for the default drift margin (one part in 256 of a lease and a session) and for
     /// the time that is added to a rolling minute.
     const DRIFT: u32 = 256;
     /// The time for which a slot of a rolling minute is held: a minute by every clock within the drift.
@@ -64,8 +64,8 @@ impl EscrowRules {
         }
     }
 
-    /// Creates the rules for a limit of new visitors in any sixty seconds: a slot is taken once, and
-    /// never extended.
+    /// Creates the rules for a limit on new visitors in any sixty seconds: a slot is taken once,
+    /// and never extended.
     ///
     /// The slot is held for sixty seconds and a 256th of them, which is 60.234375 s, by the clock of
     /// its site. So sixty seconds have passed by every clock that differs from it by up to one part

@@ -32,8 +32,8 @@ const RULES: EscrowRules = EscrowRules::new()
     .lease(Duration::from_secs(120))
     .drift_margin(Duration::from_secs(2));
 
-/// A global ledger, its sites, and a network that loses only the messages of sites that are cut
-/// off.
+/// A global ledger, its sites, and a network that loses no messages except those of sites that are
+/// cut off.
 struct Net {
     global: GlobalLedger,
     /// What the keeper of the global ledger has stored.
@@ -65,7 +65,7 @@ impl Net {
         net
     }
 
-    /// Lets every site do what is due.
+    /// Calls each site's `tick`.
     fn beat(&mut self, now: Timestamp) {
         for site in 0..self.sites.len() {
             let actions = self.sites[site].tick(now);
@@ -73,7 +73,7 @@ impl Net {
         }
     }
 
-    /// Lets every site do what is due, each second.
+    /// Calls each site's `tick` once a second.
     fn run(&mut self, seconds: std::ops::RangeInclusive<u64>) {
         for second in seconds {
             self.beat(at(second));

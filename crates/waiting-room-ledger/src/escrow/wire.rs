@@ -5,8 +5,9 @@
 //! Counts are varints (LEB128), and times and random bits have eight bytes each, the most significant
 //! one first.
 //!
-//! A message has exactly one encoding, and a decoder accepts nothing else: no longer varint, no
-//! bytes after the end, no unknown kind. So a message that was sealed can be compared by its bytes.
+//! A message has exactly one encoding, and a decoder accepts nothing else: no varint that is longer
+//! than necessary, no bytes after the end, no unknown kind. So a message that was sealed can be
+//! compared by its bytes.
 //!
 //! A decoder reads what a peer has sent, so it bounds every count ([`MAX_COUNT`]), and allocates
 //! nothing except for the sites of a [`World`](crate::escrow::World), of which there are 2048 at

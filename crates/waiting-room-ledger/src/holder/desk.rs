@@ -15,14 +15,14 @@ use crate::{
     keeper::TakenOver,
 };
 
-/// A global ledger, whose answers leave together with the changes that are stored before them. Times by
-/// the calendar are for sites that count.
+/// A global ledger. It hands out its answers together with the changes that have to be stored
+/// before they are sent. Calendar times are for sites that count.
 #[derive(Debug)]
 pub(super) struct Desk {
     ledger: GlobalLedger,
     /// The world of sites that count instead of holding slots.
     census: Census,
-    /// The changes that are part of no batch yet, or of one whose fate is unknown.
+    /// The changes that are not part of a batch yet, or that were in a batch whose fate is unknown.
     unstored: Option<Changes>,
     /// The answers of the next batch.
     answers: Vec<(SiteId, ToSite)>,
@@ -112,7 +112,7 @@ impl Desk {
         Ok("stored\n".to_owned())
     }
 
-    /// Returns whether a batch has something to store or to say.
+    /// Returns whether a batch has something to store or to send.
     pub(super) fn has_news(&mut self) -> bool {
         self.gather();
         let is_stored = self.unstored.as_ref().is_none_or(Changes::is_empty);
@@ -120,15 +120,15 @@ impl Desk {
     }
 
     /// Begins a batch: all changes that are not stored yet, which may be none, and the answers that
-    /// may leave when they are stored. The caller stores it before it begins another one.
+    /// may be sent when they are stored. The caller stores it before it begins another one.
     pub(super) fn begin(&mut self) -> (Changes, Vec<(SiteId, ToSite)>) {
         self.gather();
         let changes = self.unstored.take().unwrap_or_else(|| self.ledger.changes());
         (changes, std::mem::take(&mut self.answers))
     }
 
-    /// Takes the changes of a batch back, of which it is unknown whether they are stored. The next
-    /// batch contains them.
+    /// Takes back the changes of a batch if it is unknown whether they were stored. The next batch
+    /// contains them.
     pub(super) fn not_stored(&mut self, mut older: Changes) {
         self.gather();
         if let Some(newer) = self.unstored.take() {
@@ -146,7 +146,7 @@ impl Desk {
         &self.ledger
     }
 
-    /// Moves the changes of the ledger to those that are part of no batch yet.
+    /// Adds the new changes of the ledger to those that are not part of a batch yet.
     fn gather(&mut self) {
         let newer = self.ledger.changes();
         match &mut self.unstored {
@@ -340,7 +340,7 @@ mod tests {
         let (_, answers) = desk.begin();
         let [(SITE, ToSite::Refused(refused))] = answers[..] else { panic!("{answers:?}") };
         assert_eq!(refused.reason, Refusal::Policy);
-        // The passes of the visitors are over.
+        // The passes of the visitors have expired.
         desk.receive(&join, now, calendar + Duration::from_secs(1000));
         assert!(matches!(desk.begin().1[..], [(SITE, ToSite::Welcome(_))]));
     }

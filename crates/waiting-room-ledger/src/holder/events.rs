@@ -40,11 +40,11 @@ pub enum Order {
     Status,
 }
 
-/// The reason for which an order was not carried out.
+/// The reason why an order was not carried out.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum OrderError {
-    /// The process does not hold the room, or no longer.
+    /// The process does not hold the room, or no longer holds it.
     NotHolding,
     /// The list of sites does not allow it.
     Refused(ListRefused),
@@ -98,7 +98,7 @@ impl HolderHandle {
     ///
     /// # Errors
     ///
-    /// Returns the reason for which the order was not carried out.
+    /// Returns the reason why the order was not carried out.
     ///
     /// # Cancel safety
     ///
@@ -120,7 +120,7 @@ impl HolderHandle {
     }
 }
 
-/// The number of a stream in its process. A site that reconnects has another one.
+/// The number of a stream in its process. A site that reconnects gets a new number.
 pub(crate) type StreamId = u64;
 
 /// An event for a holder.
@@ -143,14 +143,14 @@ pub(crate) enum Event {
     Order { order: Order, reply: oneshot::Sender<Result<String, OrderError>> },
 }
 
-/// A message to a site, and the time after which it is not sent any more.
+/// A message to a site, and the time after which it is no longer sent.
 #[derive(Debug)]
 pub(crate) struct Delivery {
     pub(crate) message: ToSite,
     pub(crate) until: Instant,
 }
 
-/// The reason for which a site gets no stream.
+/// The reason why a site gets no stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OpenRefused {
     /// Another incarnation of the same site has one.

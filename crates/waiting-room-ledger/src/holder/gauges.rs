@@ -96,7 +96,7 @@ pub(super) fn count_batch(room: &str) {
     counter!(BATCHES, "room" => room.to_owned()).increment(1);
 }
 
-/// Counts a call of the keeper that has failed.
+/// Counts a call to the keeper that has failed.
 pub(super) fn count_failure(room: &str) {
     counter!(FAILURES, "room" => room.to_owned()).increment(1);
 }
@@ -116,7 +116,7 @@ const BATCHES: &str = "waiting_room_ledger_batches_total";
 const FAILURES: &str = "waiting_room_ledger_keeper_failures_total";
 const STREAMS: &str = "waiting_room_ledger_streams_refused_total";
 
-/// The gauges in the order of their values: eight of a room, three of each site.
+/// The gauges in the order of their values: eight for a room, three for each site.
 const GAUGES: [(&str, &str); 11] = [
     ("waiting_room_ledger_holding", "1 if this process holds the room, 0 if it is a standby"),
     ("waiting_room_ledger_term", "Term of the ledger"),

@@ -25,7 +25,8 @@ pub(super) struct Presence {
 /// The presence of one site.
 #[derive(Clone, Copy, Debug)]
 struct Site {
-    /// The time at which it was last connected; the time from which it is expected if it never was.
+    /// The time at which the site was last connected; if it never was, the time from which it is
+    /// expected.
     seen: Instant,
     is_told: bool,
 }
@@ -50,8 +51,8 @@ impl Presence {
         self.looked.is_none_or(|looked| now >= looked + LOOK)
     }
 
-    /// Compares the sites on the list with those that have a stream. Returns each absence of more than a
-    /// minute once, and its end.
+    /// Compares the sites on the list with those that have a stream. Reports each absence of more
+    /// than a minute once, and later its end.
     pub(super) fn look(
         &mut self,
         now: Instant,
@@ -88,7 +89,7 @@ mod tests {
 
     const SITES: [SiteId; 2] = [SiteId::new(1), SiteId::new(2)];
 
-    /// Looks each second in these seconds, and returns what is told and when.
+    /// Looks once in each of these seconds, and returns what is reported, and when.
     fn look(
         presence: &mut Presence,
         begin: Instant,
@@ -112,7 +113,7 @@ mod tests {
         let mut presence = Presence::new(begin);
         let [paris, tokyo] = SITES;
         let seconds = Duration::from_secs;
-        // Tokyo has not come since the term began.
+        // Tokyo has not connected since the term began.
         let reported = look(&mut presence, begin, 0..200, (&SITES, &[paris]));
         assert_eq!(reported, [(60, News::Away(tokyo, seconds(60)))]);
         let reported = look(&mut presence, begin, 200..300, (&SITES, &[tokyo]));
@@ -121,11 +122,11 @@ mod tests {
         assert_eq!(reported, [back, (259, News::Away(paris, seconds(60)))]);
         let reported = look(&mut presence, begin, 300..301, (&SITES, &SITES));
         assert_eq!(reported, [(300, News::Back(paris, seconds(101)))]);
-        // Shorter absences are not told.
+        // Shorter absences are not reported.
         let reported = look(&mut presence, begin, 301..360, (&SITES, &[]));
         assert_eq!(reported, []);
         assert_eq!(look(&mut presence, begin, 360..361, (&SITES, &SITES)), []);
-        // A second absence is told like the first one.
+        // A second absence is reported like the first one.
         let reported = look(&mut presence, begin, 361..500, (&SITES, &[tokyo]));
         assert_eq!(reported, [(420, News::Away(paris, seconds(60)))]);
     }

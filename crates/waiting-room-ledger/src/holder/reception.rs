@@ -39,13 +39,13 @@ pub(super) type Waiting = (oneshot::Sender<Result<String, OrderError>>, Result<S
 pub(super) struct Reception {
     pub(super) room: String,
     pub(super) reported: Reported,
-    /// The rules of which the operator was warned in any term of this process.
+    /// The rules that the operator was warned about in any term of this process.
     doubtful: Option<EscrowRules>,
     start: Instant,
-    /// The calendar, by which sites that count have their minutes.
+    /// The calendar, which determines the minutes of sites that count.
     calendar: Arc<dyn Clock>,
     inbox: mpsc::Receiver<Event>,
-    /// Keeps the inbox open: a holder without handles goes on.
+    /// Keeps the inbox open: a holder without handles continues.
     _own_inbox: mpsc::Sender<Event>,
     streams: BTreeMap<SiteId, Stream>,
     presence: Presence,
@@ -103,7 +103,7 @@ impl Reception {
         self.calendar.now()
     }
 
-    /// Begins a term: nothing was said yet, and all sites are expected to connect.
+    /// Begins a term: no warning has been logged yet, and all sites are expected to connect.
     pub(super) fn open(&mut self) {
         self.reported = Reported::default();
         self.presence = Presence::new(Instant::now());
@@ -177,7 +177,7 @@ impl Reception {
                 if opened.is_ok() {
                     desk.greet(site);
                 }
-                // A stream that has ended meanwhile says so by another event.
+                // A stream that has ended meanwhile reports that with another event.
                 let _ = reply.send(opened);
             }
             Event::Order { order, reply } => {
@@ -198,7 +198,7 @@ impl Reception {
                 let site = site.number();
                 tracing::warn!(room, site, "a site does not read its messages: disconnected");
             }
-            // The task of the stream sees that its outlet is gone, and closes it.
+            // The task of the stream sees that its outlet is gone, and closes the stream.
             self.streams.remove(&site);
         }
     }

@@ -20,7 +20,7 @@ use crate::{
     keeper::{KeepError, LedgerKeeper, TakenOver, next_term},
 };
 
-/// The part of this process in one room: a standby that becomes the holder when there is none.
+/// The role of this process in one room: a standby that becomes the holder when there is none.
 #[derive(Debug)]
 pub struct Holder<K> {
     keeper: K,
@@ -47,15 +47,15 @@ impl<K: LedgerKeeper> Holder<K> {
     }
 
     /// Replaces the clock of the calendar, for tests. Only sites that count depend on it, under
-    /// `Policy::Counters`: their minutes have to begin at the same time as here. The clock of this
-    /// machine by default.
+    /// `Policy::Counters`: their minutes have to begin at the same time as those of the ledger. The
+    /// clock of this machine by default.
     #[must_use]
     pub fn calendar(mut self, clock: impl Clock) -> Self {
         self.reception.follow(clock);
         self
     }
 
-    /// Looks at the keeper once, so that a program can refuse to start.
+    /// Checks the keeper once, so that a program can refuse to start.
     ///
     /// # Errors
     ///
@@ -119,7 +119,7 @@ impl<K: LedgerKeeper> Holder<K> {
         in_time(&self.times, self.keeper.take_over(seen, self.at_least)).await
     }
 
-    /// Is the global ledger of the room, until its term is over.
+    /// Acts as the global ledger of the room, until its term is over.
     async fn hold(&mut self, taken: &TakenOver) {
         let Self { keeper, times, reception, .. } = self;
         let (TakenOver::Kept(kept) | TakenOver::Lost(kept)) = taken;
@@ -183,7 +183,7 @@ async fn store<K: LedgerKeeper>(
     }
 }
 
-/// The result of a call of the keeper, which has to answer in time.
+/// Returns the result of a call to the keeper, which has to answer in time.
 async fn in_time<T>(
     times: &HolderTimes,
     call: impl Future<Output = Result<T, KeepError>>,

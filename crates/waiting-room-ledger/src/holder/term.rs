@@ -26,7 +26,7 @@ use crate::{
     keeper::KeepError,
 };
 
-/// The time after the start of a batch in which its answers may leave: 1 s.
+/// The time after the start of a batch within which its answers may be sent: 1 s.
 pub const FRESH: Duration = Duration::from_secs(1);
 
 /// The most events of one batch. Those beyond it wait in the inbox.
@@ -49,7 +49,7 @@ pub(super) struct Tenure<'a> {
     is_due: bool,
 }
 
-/// A batch that is being stored: the changes, and what may be said when they are stored.
+/// A batch that is being stored: the changes, and what may be sent when they are stored.
 #[derive(Debug)]
 pub(super) struct Batch {
     changes: Changes,
@@ -84,7 +84,7 @@ impl<'a> Tenure<'a> {
         self.reception.report(&self.desk);
     }
 
-    /// Gathers until there is something to store or to say, and at least until `earliest`. Returns
+    /// Gathers until there is something to store or to send, and at least until `earliest`. Returns
     /// early if a site knows a later term.
     ///
     /// # Cancel safety
@@ -98,7 +98,7 @@ impl<'a> Tenure<'a> {
             } else if self.is_due || !self.orders.is_empty() || self.desk.has_news() {
                 return;
             } else {
-                // Events without an effect count towards no batch.
+                // Events without an effect do not count towards a batch.
                 self.gathered = 0;
                 self.turn().await;
             }
@@ -110,7 +110,7 @@ impl<'a> Tenure<'a> {
         self.desk.later_term()
     }
 
-    /// Begins a batch of all that was gathered. Its answers may leave within [`FRESH`].
+    /// Begins a batch of all that was gathered. Its answers may be sent within [`FRESH`].
     pub(super) fn begin(&mut self) -> Batch {
         self.gathered = 0;
         self.is_due = false;
@@ -119,7 +119,7 @@ impl<'a> Tenure<'a> {
         Batch { changes, answers, orders, until: Instant::now() + FRESH }
     }
 
-    /// Lets the answers of a batch leave if it is stored. Returns whether the term goes on.
+    /// Sends the answers of a batch if it was stored. Returns whether the term continues.
     pub(super) fn settle(&mut self, batch: Batch, kept: Result<(), KeepError>) -> bool {
         let Batch { changes, answers, orders, until } = batch;
         let error = match kept {
@@ -150,7 +150,8 @@ impl<'a> Tenure<'a> {
         goes_on
     }
 
-    /// Says nothing of a batch, because sites obey a later term. It is unknown which of them do.
+    /// Drops the answers of a batch, because sites obey a later term. It is unknown which of them
+    /// do.
     pub(super) fn give_way(&mut self, batch: Option<Batch>, later: LaterTerm) {
         tracing::warn!(
             room = self.reception.room,

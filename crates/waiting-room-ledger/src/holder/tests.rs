@@ -26,7 +26,7 @@ use crate::{
 
 const SITE: SiteId = SiteId::new(1);
 const INCARNATION: Incarnation = Incarnation::new(7);
-/// A time in which everything happens that does not wait for the keeper.
+/// A time within which everything that does not wait for the keeper happens.
 const SOON: Duration = Duration::from_millis(50);
 
 /// A batch that waits for its fate.
@@ -73,7 +73,8 @@ struct World {
 }
 
 impl World {
-    /// The site has opened its stream while the first batch, which is empty, is being stored.
+    /// Creates a world whose site opens its stream while the first batch, which is empty, is being
+    /// stored.
     async fn new() -> (Self, Pending) {
         let memory = MemoryKeeper::new(10, [SITE], EscrowRules::new());
         let (batches, shown) = mpsc::unbounded_channel();
@@ -102,7 +103,7 @@ impl World {
         assert!(self.handle.deliver(Event::Message { stream: 1, message }).await);
     }
 
-    /// The next batch, which is there before the next beat.
+    /// The next batch, which begins before the next beat.
     async fn batch(&mut self) -> Pending {
         timeout(SOON, self.batches.recv()).await.expect("a batch is stored").unwrap()
     }
@@ -348,11 +349,11 @@ async fn the_log_names_each_site_that_is_away_or_missing_and_its_return() {
         reported[1].strip_prefix("INFO a site is connected again room=shop site=1 silent_for=");
     // 659 s and up to two looks.
     assert!(matches!(back, Some("659s" | "660s" | "661s")), "{reported:?}");
-    // A site that is added and never seen.
+    // A site that is added, but never seen.
     handle.order(Order::AddSite(SiteId::new(2))).await.unwrap();
     pass(600).await;
     assert_eq!(logged.with("a site")[2..], [away.replace("site=1", "site=2")]);
-    // A connection that breaks ends its stream without a word.
+    // A connection that breaks ends its stream silently.
     drop(second);
     pass(600).await;
     assert_eq!(logged.with("a site")[3..], [away]);

@@ -19,8 +19,8 @@ pub struct HolderTimes {
     /// The longest time between the beginnings of two batches. 500 ms by default. A holder without news
     /// stores an empty batch, by which the standbys see that it is alive.
     pub beat: Duration,
-    /// The time in which a call of the keeper has to complete. 2 s by default. After it, the outcome of the
-    /// call is unknown, and its batch is stored again.
+    /// The time in which a call to the keeper has to complete. 2 s by default. After that, the
+    /// outcome of the call is unknown, and its batch is stored again.
     pub keep: Duration,
     /// The interval at which a standby reads the keeper, and the pause of a holder after a batch that the
     /// keeper did not acknowledge. 250 ms by default.

@@ -2,16 +2,16 @@
 //!
 //! # Fencing
 //!
-//! Each batch is one statement, and thus one transaction and one round trip: it raises the number of
-//! the room's batch if the term is still that of the holder, and changes accounts only if it did. A
-//! take-over raises the term in the same row. PostgreSQL orders the two by the lock of that row, so
-//! a batch is stored either before the take-over, which then reads it, or not at all.
+//! Each batch is one statement, and thus one transaction and one round trip: it raises the room's
+//! batch number if the term is still that of the holder, and changes accounts only if it did. A
+//! take-over raises the term in the same row. PostgreSQL orders the two with the lock of that row,
+//! so a batch is stored either before the take-over, which then reads it, or not at all.
 //!
-//! The number of the batch has to grow. So a batch whose connection was lost, and that is stored
-//! late by a server process that had been slow, cannot replace a newer one.
+//! The batch number has to grow. So a batch whose connection was lost, and which a slow server
+//! process stores late, cannot replace a newer one.
 //!
-//! A batch without changes is a commit too. With a synchronous standby, a primary that was replaced
-//! and does not know it cannot commit, so it cannot confirm the term of an old holder.
+//! A batch without changes is a commit too. With a synchronous standby, a primary that does not
+//! know that it was replaced cannot commit, so it cannot confirm the term of an old holder.
 
 mod connect;
 mod durability;
@@ -32,14 +32,14 @@ use crate::keeper::{KeepError, LedgerKeeper, Seen, TakenOver, next_term};
 
 /// A keeper on PostgreSQL 12 or later.
 ///
-/// It keeps what it has acknowledged, so a server that would not is refused: one with
-/// `synchronous_commit = off` or `fsync = off`, and one in recovery. If the operator says that there
-/// is a [failover](Failover), a server without a synchronous standby is refused too.
+/// It keeps what it has acknowledged, so a server that might lose some of it is refused: one with
+/// `synchronous_commit = off` or `fsync = off`, and one in recovery. If the operator says that
+/// there is a [failover](Failover), a server without a synchronous standby is refused too.
 ///
-/// After a promotion, or a restoration from a backup, the server has another timeline, and a dump is
-/// loaded into another database cluster. The keeper then returns [`KeepError::Lost`] until an operator
-/// [recovers](Self::recover) the room, unless [`Failover::Synchronous`] says that a promotion loses
-/// nothing. It does the same if a batch is missing that it has seen.
+/// After a promotion, or a restoration from a backup, the server has another timeline, and a dump
+/// is loaded into another database cluster. The keeper then returns [`KeepError::Lost`] until an
+/// operator [recovers](Self::recover) the room, unless [`Failover::Synchronous`] says that a
+/// promotion loses nothing. It does the same if a batch that it has seen is missing.
 ///
 /// A connection is opened in 2 s or not at all, and a statement takes at most 2 s. The connection has no
 /// TLS, so it needs a private network, a socket or a tunnel.
@@ -82,8 +82,8 @@ pub struct PostgresKeeper {
     lineage: String,
 }
 
-/// A batch of a ledger. The numbers of batches and terms only grow, also with a recovery, and what is kept
-/// never goes back behind a batch that was acknowledged.
+/// A batch of a ledger. The numbers of batches and terms only grow, even in a recovery, and what is
+/// kept is never older than a batch that was acknowledged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Position {
     term: Term,
@@ -107,8 +107,8 @@ impl PostgresKeeper {
     /// Creates a keeper of `room` on the server at `url`, for the process that is called `holder`.
     /// It connects when it is first used, and again whenever the connection is lost.
     ///
-    /// The URL is as `postgres://user:password@host:5432/database`, or as
-    /// `host=/run/postgresql user=ledger dbname=ledger`.
+    /// The URL has the form `postgres://user:password@host:5432/database`, or `host=/run/postgresql
+    /// user=ledger dbname=ledger`.
     #[must_use]
     pub fn new(
         url: impl Into<String>,
@@ -138,9 +138,9 @@ impl PostgresKeeper {
         session.client.batch_execute(sql::TABLES).await.map_err(KeepError::unavailable)
     }
 
-    /// Sets the room up, with a limit and rules, without visitors. The first ledger takes over with a
-    /// term above that of `kept`, which is higher than zero if the sites have been part of an earlier
-    /// world.
+    /// Sets up the room with a limit and rules, and without visitors. The first ledger takes over
+    /// with a term above that of `kept`, which is higher than zero if the sites have been part of
+    /// an earlier world.
     ///
     /// # Errors
     ///

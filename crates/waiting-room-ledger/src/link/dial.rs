@@ -39,7 +39,7 @@ pub trait Dial: Clone + Send + Sync + 'static {
 pub struct TcpDial;
 
 impl TcpDial {
-    /// Creates it.
+    /// Creates a `TcpDial`.
     #[must_use]
     pub const fn new() -> Self {
         Self

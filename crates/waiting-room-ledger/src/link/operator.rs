@@ -1,4 +1,4 @@
-//! The link of an operator: one order to the holder of a room.
+//! An operator's link, which carries one order to the holder of a room.
 
 use std::{error::Error, fmt, io, time::Duration};
 
@@ -22,7 +22,7 @@ pub struct OperatorLink<D> {
     keys: SharedKeys,
 }
 
-/// The reason for which an order has no result.
+/// The reason why an order has no result.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum OperatorError {

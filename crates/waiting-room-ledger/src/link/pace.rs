@@ -35,8 +35,8 @@ impl Backoff {
         self.attempts = 0;
     }
 
-    /// The pause after another attempt that has failed at `now`: between a half and all of the
-    /// nominal pause.
+    /// The pause after another attempt that has failed at `now`: between half of the nominal pause
+    /// and all of it.
     pub(super) fn next(&mut self, now: Timestamp) -> Duration {
         let since = *self.since.get_or_insert(now);
         let most = if now.since(since) < Self::HOPEFUL { Self::SOON } else { Self::LONGEST };
@@ -63,7 +63,7 @@ impl Backoff {
 /// has changed, the lease alone decides. So a site without visitors sends eight messages in the time
 /// of a lease instead of one each second, and a site with visitors sends as many as before.
 ///
-/// One of these belongs to one stream, so the first heartbeat of each stream is sent.
+/// Each stream has its own, so the first heartbeat of each stream is sent.
 #[derive(Clone, Debug)]
 pub(super) struct Thinning {
     lease: Duration,

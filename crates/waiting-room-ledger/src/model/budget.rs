@@ -69,7 +69,7 @@ impl Budget {
         has_slot
     }
 
-    /// The request to the counter of the first of these pools that may have a slot.
+    /// Finds the first of these pools that may have a slot, and returns the request to its counter.
     pub(super) fn request(
         &self,
         pools: &[Pool],
@@ -112,7 +112,7 @@ impl Share {
     }
 }
 
-/// The share of the limit of active visitors that is in use; above 1 after the limit was lowered.
+/// The share of the limit on active visitors that is in use; above 1 after the limit was lowered.
 fn utilization(rules: &NodeRules, snapshot: &WorldSnapshot) -> f64 {
     f64::from(snapshot.active()) / f64::from(rules.slots.total_active_users)
 }

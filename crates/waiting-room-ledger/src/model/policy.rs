@@ -6,8 +6,8 @@ use waiting_room_core::{ConfigError, Timestamp, error::ConfigErrorKind};
 
 use crate::slots::{Minute, SlotRules};
 
-/// The rules of one node: how the slots of a minute are split among the sites, and what the node may use
-/// of them.
+/// The rules of one node: how the slots of a minute are split among the sites, and how many of them
+/// the node may use.
 ///
 /// ```
 /// use waiting_room_ledger::model::{NodeRules, SlotPolicy, SlotRules};

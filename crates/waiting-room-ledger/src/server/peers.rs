@@ -98,8 +98,9 @@ impl Drop for Caller {
 }
 
 impl Reported {
-    /// Returns whether a warning was not logged in the last hour, and records it. If there are too many
-    /// others, the oldest one is forgotten: a peer that makes up new ones silences none.
+    /// Returns whether a warning was not logged in the last hour, and records it. If there are too
+    /// many others, the oldest one is forgotten: a peer cannot silence a warning for good by
+    /// causing many others.
     fn is_news(&mut self, warning: String, now: Instant) -> bool {
         let is_recent = |at: &Instant| now.duration_since(*at) < TELL_AGAIN;
         if self.0.get(&warning).is_some_and(is_recent) {
@@ -119,7 +120,8 @@ impl Reported {
     }
 }
 
-/// The address of a peer without its port. Of IPv6, it is the network of 64 bits that one host has.
+/// The address of a peer without its port. For IPv6, it is the /64 network, because one host has
+/// all of it.
 fn address_of(peer: &str) -> String {
     let address = peer.parse().map(|peer: SocketAddr| peer.ip().to_canonical());
     match address {
@@ -128,7 +130,7 @@ fn address_of(peer: &str) -> String {
             let [a, b, c, d, ..] = address.segments();
             format!("{a:x}:{b:x}:{c:x}:{d:x}::/64")
         }
-        // The peer of another transport than TCP.
+        // The peer uses a transport other than TCP.
         Err(_) => peer.rsplit_once(':').map_or(peer, |(address, _port)| address).to_owned(),
     }
 }

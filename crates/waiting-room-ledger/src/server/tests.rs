@@ -1,4 +1,4 @@
-//! Clients that do not behave: what they get, and what they cannot do.
+//! Clients that misbehave: what they get, and what they cannot do.
 
 use std::{sync::Arc, time::Duration};
 
@@ -239,7 +239,8 @@ async fn a_site_that_does_not_read_is_dropped_and_the_ledger_serves_on() {
     let (mut up, reader, mut sealer, _) = raw.ready(&hello, &keys("a")).await;
     up.send_data(frame(&[], &sealer.seal(&[])).into(), false).unwrap();
     let message = join(1).encode();
-    // Each join is answered, and no answer is read: the window of the stream fills, then the queue.
+    // Each join is answered, but no answer is read, so first the window of the stream fills up,
+    // then the queue.
     let flood = timeout(Duration::from_secs(30), async {
         for _ in 0..4000 {
             let frame = frame(&message, &sealer.seal(&message));
@@ -321,7 +322,7 @@ async fn a_client_without_a_key_cannot_hold_a_connection_by_greeting_again_and_a
     assert!(kept <= GREETING_WITHIN, "another key: {kept:?}");
     let kept = insist(&server, &frame(&[9, 9], &[0; 16]), &[]).await;
     assert!(kept <= GREETING_WITHIN, "garbage: {kept:?}");
-    // A greeting that was recorded is accepted, and cannot be confirmed.
+    // A recorded greeting is accepted, but cannot be confirmed.
     let recorded = greeting(&hello(site(1)), &keys("a"));
     let kept = insist(&server, &recorded, &frame(&[], &[0; 16])).await;
     assert!(kept <= GREETING_WITHIN, "a recorded one: {kept:?}");
@@ -350,13 +351,13 @@ async fn a_site_with_a_key_of_its_own_cannot_speak_as_another_site() {
     }
 }
 
-/// A frame of HTTP/2 (RFC 9113, section 4.1).
+/// An HTTP/2 frame (RFC 9113, section 4.1).
 fn http_frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let [_, length @ ..] = u32::try_from(payload.len()).unwrap().to_be_bytes();
     [&length[..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
 }
 
-/// A client that answers neither settings nor pings, and goes on after it was told to go away.
+/// A client that answers neither settings nor pings, and continues after it was told to go away.
 #[tokio::test(start_paused = true)]
 async fn a_client_that_does_not_go_away_is_disconnected_after_its_first_refusal() {
     let server = server().await;
@@ -394,7 +395,7 @@ async fn one_address_cannot_take_all_connections_without_a_key() {
         let (ours, theirs) = tokio::io::duplex(1 << 16);
         (ours, tokio::spawn(Arc::clone(&server).serve(theirs, peer.to_owned())))
     };
-    // A site has a stream by then, and does not count.
+    // By then, a site has a stream, and does not count.
     let hello = hello(site(1));
     let raw = Raw::send(&server, "/v1/site", greeting(&hello, &keys("a"))).await;
     let (mut up, mut reader, mut sealer, mut opener) = raw.ready(&hello, &keys("a")).await;
@@ -411,7 +412,7 @@ async fn one_address_cannot_take_all_connections_without_a_key() {
     assert_eq!(logged.with("WARN"), [told]);
     let (_ours, other) = serve("other:1");
     assert!(timeout(Duration::from_millis(1), other).await.is_err(), "another address is served");
-    // Those that say nothing make room for others.
+    // Clients that say nothing make room for others.
     for (_ours, served) in silent {
         timeout(GREETING_WITHIN, served).await.expect("it is closed").unwrap();
     }

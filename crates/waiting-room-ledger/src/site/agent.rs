@@ -6,8 +6,8 @@
 //!                     one node of the site: LedgerLink ◄────► global ledger
 //! ```
 //!
-//! The room remembers for five seconds which node speaks for the site. That saves messages only: two
-//! nodes that speak for a moment repeat each other, which does no harm.
+//! The room remembers for five seconds which node speaks for the site. That only saves messages:
+//! two nodes that speak for a moment repeat each other, which does no harm.
 
 use std::{future::pending, sync::Arc, time::Duration};
 
@@ -37,7 +37,7 @@ pub(super) struct Agent<D> {
     room: RedisStore,
     name: String,
     options: SiteOptions<D>,
-    /// The world as the agent of a site that counts knows it.
+    /// The world as known to the agent, if the site counts.
     counting: Option<Counting>,
     slots: Channel,
     /// The channel of the limit on new visitors, if the sites share it.
@@ -128,8 +128,8 @@ impl<D: Dial> Agent<D> {
         }
     }
 
-    /// Gives the room of a site that counts the slots of this minute and the next. The room may need
-    /// them also while there is no ledger.
+    /// At a site that counts, gives the room the slots of this minute and of the next. The room may
+    /// need them even while there is no ledger.
     async fn plan(&mut self, report: &SiteReport) {
         let Some(counting) = &mut self.counting else { return };
         let Some((term, plan)) = counting.plan(report, &self.room.rules()) else { return };
@@ -160,7 +160,7 @@ impl<D: Dial> Agent<D> {
                 }
                 None => Some(channel.message(&self.options, report.at, account)),
             };
-            // The room of a site that counts may not have begun to.
+            // The room of a site that counts may not have begun to count.
             if let Some(message) = message {
                 channel.send(message, report.at, account);
             }
@@ -186,7 +186,7 @@ impl<D: Dial> Agent<D> {
         let heard = self.room.hear_for_site(limit, term, &news, &times).await;
         let Ok((is_due, free)) = heard else { return };
         self.state.show_free(free);
-        // Visitors who have come to the door since the last message are asked for now.
+        // Slots for visitors who have come to the door since the last message are requested now.
         let asks = matches!(message, ToSite::Grant(grant)
             if grant.recall || self.state.has_visitors_at_door());
         if is_due {

@@ -43,9 +43,9 @@ struct Sent {
 }
 
 impl Sent {
-    /// Returns whether the global ledger knows that visitors want slots, and had too few of them. It grants
-    /// them as soon as they are free. Further visitors at the door are told of at once, because they wait
-    /// for a moment only; further ones in line are not.
+    /// Returns whether the global ledger knows that visitors want slots, and had too few. It then
+    /// grants slots as soon as they are free. Further visitors at the door are reported at once,
+    /// because they wait for only a moment; further ones in line are not.
     fn is_served_later(&self, account: &AccountReport) -> bool {
         let granted = account.granted.saturating_sub(self.granted);
         let missing = self.wanted.saturating_sub(granted);
@@ -108,7 +108,8 @@ impl Channel {
         elapsed >= heartbeat || is_hasty && (is_news || elapsed >= self.haste())
     }
 
-    /// The time until the next hasty message, if the last one asked for slots and it is not that late yet.
+    /// The time until the next hasty message, if the last one asked for slots and the next is not
+    /// due yet.
     pub(super) fn next_in(&self) -> Option<Duration> {
         let sent = self.sent.as_ref().filter(|sent| sent.wanted > 0)?;
         let left = self.haste().checked_sub(sent.at.elapsed())?;
@@ -231,9 +232,9 @@ mod tests {
         assert!(!is_due(&account(10, 0), with_line(10, 0)), "nothing is wanted");
         assert!(is_due(&account(10, 0), with_line(10, 1)));
         assert!(is_due(&account(10, 3), with_line(13, 1)));
-        // The slots that are missing come as soon as they are free.
+        // The missing slots arrive as soon as they are free.
         assert!(!is_due(&account(10, 3), with_line(12, 2)));
-        // Visitors at the door wait for a moment only, so further ones are told of at once.
+        // Visitors at the door wait for only a moment, so further ones are reported at once.
         assert!(is_due(&account(10, 3), account(12, 2)));
         assert!(!is_due(&account(10, 3), account(12, 1)));
     }

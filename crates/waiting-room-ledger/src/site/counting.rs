@@ -38,8 +38,9 @@ impl Counting {
     /// The term and the plan for a room that has reported; `None` if it has this plan already. The
     /// plan has to be [sent](Self::was_planned) before it counts as known.
     ///
-    /// The limit on new visitors is that in the rules of the room, for the world. The limit on active
-    /// visitors is that of the ledger, and until it is known that in the rules of the room.
+    /// The limit on new visitors is the one in the rules of the room, and holds for the world. The
+    /// limit on active visitors is that of the ledger; until that is known, it is also the one in
+    /// the rules.
     pub(super) fn plan(&self, report: &SiteReport, room: &RoomRules) -> Option<(u32, GlobalNews)> {
         let minute = Minute::of(report.at);
         if report.counted.is_some() && self.planned == Some((minute, self.version())) {

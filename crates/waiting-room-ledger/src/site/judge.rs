@@ -1,9 +1,9 @@
 //! The time of a room as the clock of this machine knows it, by which leases are judged.
 //!
-//! A lease ends by the clock of the room, which is that of its server. If that clock is set back, or
-//! if the server stands still for a while, the lease would seem to last longer than the global ledger
-//! counts with. So a node also measures by its own clock how much time has passed since the room has
-//! shown a time.
+//! A lease ends by the clock of the room, which is that of its server. If that clock is set back,
+//! or if the server stands still for a while, the lease would seem to last longer than the global
+//! ledger assumes. So a node also measures by its own clock how much time has passed since the room
+//! last showed a time.
 
 use std::time::Duration;
 
@@ -39,14 +39,14 @@ impl Clock for BootClock {
 
 /// The least time that the room must show.
 ///
-/// Of all times that the room has shown lately, the one counts that is farthest ahead of this
-/// machine's clock. "Lately" is the time of four leases at most and two at least: long enough to
-/// notice whatever happens to the server's clock within a lease, and so short that two clocks that
-/// run at slightly different rates hardly drift apart.
+/// Of all times that the room has shown lately, the one that is farthest ahead of this machine's
+/// clock counts. "Lately" means within the last two to four leases: long enough to notice whatever
+/// happens to the server's clock within a lease, and short enough that two clocks that run at
+/// slightly different rates hardly drift apart.
 #[derive(Clone, Debug)]
 pub(super) struct Judge {
     window: Duration,
-    /// The begin of the current window, and the lead of the room in it, in nanoseconds.
+    /// The beginning of the current window, and the lead of the room in it, in nanoseconds.
     current: Option<(Timestamp, i128)>,
     /// The lead of the room in the last window.
     last: Option<i128>,

@@ -12,8 +12,8 @@ use crate::{
     },
 };
 
-/// The message about an account of a site whose room has reported at `sent_at`: its state or, if it is
-/// not open, the request for one.
+/// The message about an account of a site whose room has reported at `sent_at`: the state of the
+/// account or, if it is not open, the request for one.
 pub(super) fn to_global(
     site: SiteId,
     rules: RulesDigest,
@@ -82,7 +82,7 @@ pub(super) fn for_room(message: &ToSite) -> Option<(u32, GlobalNews)> {
             lease: welcome.lease,
             inherited: welcome.inherited,
         },
-        // Rooms take no visitors over from dead sites, and the agent keeps the world for them.
+        // Rooms do not take over visitors from dead sites, and the agent keeps the world for them.
         ToSite::Dead { .. } | ToSite::World(_) => return None,
     };
     Some((message.term().number(), news))

@@ -14,8 +14,8 @@ use crate::{
 /// The method by which the sites of a room keep one limit on active visitors. All sites have to use the same policy.
 ///
 /// A ledger refuses sites of the other policy by name, as long as a slot is granted or visitors of
-/// sites that count may be active. So the policy of a running room changes when all sites have been
-/// off for the time of a lease and a session.
+/// sites that count may be active. So the policy of a running room can be changed only after all
+/// sites have been off for the time of a lease and a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Policy {
@@ -23,10 +23,10 @@ pub enum Policy {
     /// a second old: the third policy of Cloudflare's article on the queueing decisions of its Waiting
     /// Room (2023).
     ///
-    /// **The limit may be exceeded**, up to twice with recent snapshots, and visitors may be queued
-    /// although slots are free. While the ledger is away, a site goes on for three minutes with the
-    /// last snapshot. The clocks of the ledger and of the servers of all rooms have to agree within
-    /// a second or so.
+    /// **The limit may be exceeded**, up to twofold with recent snapshots, and visitors may be
+    /// queued although slots are free. While the ledger is unreachable, a site continues for three
+    /// minutes with the last snapshot. The clocks of the ledger and of the servers of all rooms
+    /// have to agree within a second or so.
     Counters,
     /// The sites hold slots that the global ledger has granted. The limit is never exceeded, under the
     /// [conditions](crate#the-promise) of the crate.
@@ -117,15 +117,14 @@ impl<D: Dial> SiteOptions<D> {
         self
     }
 
-    /// Makes the limit on new visitors one of all sites: that of another room in the same global ledger,
-    /// with these rules. By default, each site has the limit in the rules of its own room.
+    /// Makes all sites share one limit on new visitors: that of another room in the same global
+    /// ledger, with these rules. By default, each site has the limit in the rules of its own room.
     ///
-    /// The room in the ledger is one that was set up for a [rolling
-    /// minute](EscrowRules::rolling_minute), and any sixty seconds have as many new visitors at all
-    /// sites as its limit allows, as long as no clock is fast by more than one part in 256. The
-    /// `new_users_per_minute` of the site's own room is only shown then. Nodes with and without this
-    /// option may run side by side for as long as it takes to replace them: the one counts that speaks
-    /// for the site.
+    /// That room has to be set up for a [rolling minute](EscrowRules::rolling_minute). In any sixty
+    /// seconds, all sites together admit no more new visitors than its limit allows, as long as no
+    /// clock is fast by more than one part in 256. The `new_users_per_minute` of the site's own
+    /// room is then only shown. Nodes with and without this option may run side by side for as long
+    /// as it takes to replace them: the one that speaks for the site decides.
     ///
     /// ```
     /// use waiting_room_ledger::{EscrowRules, SharedKeys, SiteId, SiteOptions};
@@ -219,8 +218,8 @@ const MINUTE: &str = "new_users_per_minute";
 ///
 /// # Errors
 ///
-/// Returns an error if there is no name of a room, if sites count, if the rules are invalid, or if a
-/// place would not be held for a rolling minute.
+/// Returns an error if the name of the room is empty, if sites count, if the rules are invalid, or
+/// if a place would not be held for a rolling minute.
 fn check_minute(room: &str, rules: &EscrowRules, policy: Policy) -> Result<(), ConfigError> {
     if room.is_empty() {
         let expected = "the name of a room of the ledger";

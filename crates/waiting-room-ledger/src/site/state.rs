@@ -16,7 +16,7 @@ use crate::{escrow::EscrowRules, site::judge::Judge, slots::Minute};
 
 /// The time for which a node speaks for its site without reporting again.
 const SPEAKS_FOR: Duration = Duration::from_secs(5);
-/// The time for which the reported number of visitors at the door of a node holds.
+/// The time for which a report of the visitors at the door of a node is valid.
 const DOOR_FOR: Duration = Duration::from_secs(1);
 
 /// The state of a node that its verbs and its agent share. The atomics are independent of each
@@ -30,8 +30,8 @@ pub(super) struct SiteState {
     judge: Mutex<Judge>,
     /// The time for which a place in the minute is held, if the sites share the limit on new visitors.
     minute: Option<Duration>,
-    /// The first end of a running lease in nanoseconds by the clock of the room, as last reported; 0
-    /// if all are over.
+    /// The time at which the next running lease ends, as last reported, in nanoseconds by the clock
+    /// of the room; 0 if no lease is running.
     lease_end: AtomicU64,
     /// The epoch of the account, its term in the upper half; 0 without an account.
     epoch: AtomicU64,
@@ -60,8 +60,8 @@ pub(super) struct AtDoor<'a> {
 }
 
 impl SiteState {
-    /// The state of a node with these rules of its accounts: that of slots, and that of the minute, if
-    /// the sites share the limit on new visitors.
+    /// Creates the state of a node with the rules of its accounts: the account of slots and, if the
+    /// sites share the limit on new visitors, that of the minute.
     pub(super) fn new(
         slots: &EscrowRules,
         minute: Option<&EscrowRules>,
@@ -146,7 +146,7 @@ impl SiteState {
         ((epoch >> 32) as u32, epoch as u32)
     }
 
-    /// Returns whether no slot can come from elsewhere in this minute, at a site that counts.
+    /// At a site that counts, returns whether no slot can come from elsewhere in this minute.
     pub(super) fn is_dry(&self, now: Timestamp) -> bool {
         now.as_nanos() < self.dry_until.load(Ordering::Relaxed)
     }
@@ -160,8 +160,8 @@ impl SiteState {
         self.minute.is_some()
     }
 
-    /// Returns whether a lease is over by the clock of this machine that was running at the last
-    /// report. The room then has to be told.
+    /// Returns whether a lease that was running at the last report is over by the clock of this
+    /// machine. The room then has to be told.
     pub(super) fn is_lease_over(&self) -> bool {
         let lease_end = self.lease_end.load(Ordering::Relaxed);
         lease_end > 0 && lease_end <= self.judged().as_nanos()
@@ -178,8 +178,8 @@ impl SiteState {
         self.at_door.load(Ordering::Relaxed) > 0
     }
 
-    /// Lets a visitor wait for a slot from elsewhere, after `ahead` others have got one; `None` if too many
-    /// wait already. The room counts visitors who are in line itself.
+    /// Lets a visitor wait for a slot from elsewhere, after `ahead` others have got one; `None` if
+    /// too many wait already. Visitors who are in line are counted by the room itself.
     pub(super) fn wait(&self, is_in_line: bool, ahead: u32) -> Option<AtDoor<'_>> {
         let most = u32::try_from(EscrowRules::MAX_BORROWERS).unwrap_or(u32::MAX);
         let waits = |count| (count < most).then_some(count + 1);
@@ -195,9 +195,9 @@ impl SiteState {
 }
 
 impl AtDoor<'_> {
-    /// Completes when this visitor may enter, or the site can get no slot in this minute, as far as reports
-    /// from now on show. A slot that stays free counts with each report, so visitors ahead who do not come
-    /// only delay this one.
+    /// Completes when reports from now on show that this visitor may enter, or that the site can
+    /// get no slot in this minute. A slot that stays free counts again with each report, so
+    /// visitors ahead who do not show up only delay this one.
     ///
     /// # Cancel safety
     ///

@@ -35,22 +35,24 @@ use crate::{
 /// A [`Store`] of one site, whose room shares one limit on active visitors with the rooms of other
 /// sites, and one on new visitors if the [options](SiteOptions::new_users_per_minute) say so.
 ///
-/// The room is on a Redis or Valkey server of the site, and any number of nodes share it. Its scripts
-/// admit visitors to the slots that the global ledger has granted to the site, without a call to the
-/// ledger. One of the nodes exchanges messages with the ledger in the background. A visitor at the
-/// front of the line, or a new one, who finds the site without slots waits for one from elsewhere, for
-/// the [bounded wait](EscrowRules::borrow_wait) of the rules at most, before it is queued.
+/// The room is on a Redis or Valkey server of the site, and any number of nodes share it. Its
+/// scripts admit visitors to the slots that the global ledger has granted to the site, without a
+/// call to the ledger. One of the nodes exchanges messages with the ledger in the background. If
+/// the site has no slot for a visitor at the front of the line, or for a new one, the visitor waits
+/// for a slot from elsewhere, at most for the [bounded wait](EscrowRules::borrow_wait) of the
+/// rules, before it is queued.
 ///
 /// This is [`Policy::Escrow`](crate::Policy::Escrow), the default. Under
-/// [`Policy::Counters`](crate::Policy::Counters), the site counts new visitors by the minute instead,
-/// without a promise about the limit. A new visitor then waits for a slot of the counter that all sites
-/// share, unless it has none left in this minute.
+/// [`Policy::Counters`](crate::Policy::Counters), the site counts new visitors by the minute
+/// instead, without a promise about the limit. A new visitor then waits for a slot of the counter
+/// that all sites share, unless the counter has none left in this minute.
 ///
 /// With the default, the sum of the active visitors of all sites does not exceed the limit of the
-/// ledger, whatever the network does, under the [conditions](crate#the-promise) of the crate. The limit
-/// on active visitors in the rules of the room is not enforced, but it should be that of the ledger: the intervals of waiting visitors, and how many
-/// of them wait for slots from elsewhere, depend on it. The limit on new visitors in these rules is one of this site alone, unless
-/// the sites share one, or of the world under `Policy::Counters`. A room with
+/// ledger, whatever the network does, under the [conditions](crate#the-promise) of the crate. The
+/// limit on active visitors in the rules of the room is not enforced, but it should be that of the
+/// ledger: the intervals of waiting visitors, and how many of them wait for slots from elsewhere,
+/// depend on it. The limit on new visitors in these rules applies to this site alone, unless the
+/// sites share one; under `Policy::Counters`, it applies to the world. A room with
 /// [`Passthrough`](waiting_room_core::room::QueueingMethod::Passthrough) limits no visitor.
 ///
 /// A visitor who arrives with a pass of another site gets a slot of this one, ahead of the line, and
@@ -97,7 +99,8 @@ impl SiteStore {
     /// are invalid, if there is no address of a ledger, or if a pass of the room would last for longer
     /// than the ledgers keep its slot.
     ///
-    /// An unreachable ledger is no error: the site admits no new visitor until it has connected.
+    /// An unreachable ledger is not an error: the site admits no new visitor until it has
+    /// connected.
     ///
     /// # Cancel safety
     ///
@@ -178,8 +181,8 @@ impl SiteStore {
         }
     }
 
-    /// Holds a visitor for whom the site has no slot, and requests a decision of the room again whenever
-    /// there may be a slot.
+    /// Holds a visitor for whom the site has no slot, and asks the room again whenever there may be
+    /// a slot.
     async fn borrow<F>(
         &self,
         queued: Verdict,
@@ -210,7 +213,8 @@ impl SiteStore {
         Ok(verdict)
     }
 
-    /// Returns whether a visitor may have been admitted if the site had been granted more.
+    /// Returns whether the visitor might have been admitted if the site had been granted more
+    /// slots.
     fn lacks_slot(&self, verdict: &Verdict) -> bool {
         match verdict {
             Verdict::Wait { reason, ticket } => {
@@ -224,8 +228,9 @@ impl SiteStore {
         }
     }
 
-    /// Returns whether a slot from elsewhere may go to this visitor within the time for which a visitor
-    /// waits at the door. If the sessions of a crowd end at once, that is a long part of the line.
+    /// Returns whether a slot from elsewhere may go to this visitor within the time for which a
+    /// visitor waits at the door. If the sessions of a crowd end at once, such visitors are a long
+    /// part of the line.
     fn is_at_front(&self, ticket: &Ticket) -> bool {
         let [.., (_, borrow_wait)] = self.rules.times();
         let is_soon = |wait: WaitEstimate| wait.p25 <= borrow_wait;
@@ -234,8 +239,8 @@ impl SiteStore {
     }
 }
 
-/// The visitors at the front of the line who may all get slots within a time. The line of this site may be
-/// the oldest, and gets the slots of all sites then.
+/// The number of visitors at the front of the line who may all get slots within this time. The line
+/// of this site may be the oldest, and then gets the slots of all sites.
 fn front(rules: &RoomRules, within: Duration) -> u32 {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
     let by_rate = (rules.timing().configured_rate() * within.as_secs_f64()) as u32;
@@ -301,7 +306,8 @@ impl Store for SiteStore {
 
     async fn check_in(&self, ticket: Ticket) -> Result<Verdict, StoreError> {
         if ticket.resumes {
-            // The visitor is not in line here: it comes from another site, or back after a session.
+            // The visitor is not in line here: it comes from another site, or returns after a
+            // session.
             self.state.arrived();
         }
         self.judge().await;

@@ -20,7 +20,7 @@ pub enum Pool {
 pub struct CounterRequest {
     /// The pool to draw from.
     pub pool: Pool,
-    /// The minute of the slot, also if the reply arrives after it has ended.
+    /// The minute of the slot, even if the reply arrives after it has ended.
     pub minute: Minute,
     /// The number of slots in the pool, as computed by the node.
     pub slots: u32,
@@ -39,7 +39,7 @@ pub struct CounterReply {
     /// article, and valid for a slot if it is less than the number of open slots.
     pub before: u32,
     /// The number of slots in the pool, as fixed by the first request of the minute from a node
-    /// with a recent snapshot. Before there is such a request, it is the number in the request
+    /// with a recent snapshot. Until there is such a request, it is the number in the request
     /// itself.
     pub slots: u32,
 }
@@ -112,8 +112,8 @@ impl TicketCounter {
         reply
     }
 
-    /// The slots drawn in the minute of the request; `None` if that minute is not kept any more, or
-    /// is after `last`.
+    /// The slots drawn in the minute of the request; `None` if that minute is no longer kept, or is
+    /// after `last`.
     fn drawn(&mut self, request: &CounterRequest, last: Minute) -> Option<&mut Drawn> {
         if request.minute > last {
             return None;

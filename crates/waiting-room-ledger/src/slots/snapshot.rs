@@ -197,7 +197,7 @@ impl WorldSnapshot {
         self.traffic_minute(minute).map_or(&[], |known| &self.history[&known].0)
     }
 
-    /// The minute of which [`traffic`](Self::traffic) returns the numbers.
+    /// The minute whose numbers [`traffic`](Self::traffic) returns.
     #[must_use]
     pub fn traffic_minute(&self, minute: Minute) -> Option<Minute> {
         let before = self.history.range(..minute).map(|(known, _)| *known);

@@ -14,7 +14,7 @@ fn clock(hours: u64, minutes: u64, seconds: u64) -> Timestamp {
     Timestamp::from_secs(MIDNIGHT + 3_600 * hours + 60 * minutes + seconds)
 }
 
-/// The time of that state.
+/// The time at which the article's state was recorded.
 fn noted() -> Timestamp {
     clock(11, 45, 54)
 }
@@ -24,7 +24,7 @@ fn limits() -> SlotRules {
     SlotRules::new(200).new_users_per_minute(200).any_floor(0.0)
 }
 
-/// Weights of which many are 0, and many are equal.
+/// Weights, many of which are 0 or equal.
 fn weights() -> impl Strategy<Value = Vec<u64>> {
     let weight = prop_oneof![Just(0), 1..4_u64, 0..1_000_u64, any::<u32>().prop_map(u64::from)];
     vec(weight, 1..40)

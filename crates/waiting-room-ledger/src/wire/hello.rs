@@ -6,8 +6,9 @@ use crate::{
     wire::seal::{Opener, SEAL_LEN, Sealer, SharedKeys},
 };
 
-/// The version of the greeting and of everything after it, which is its first byte. A peer with another
-/// encoding of the messages is refused by this number, before it has sent any.
+/// The version of the greeting and of everything after it, which is the first byte of the greeting.
+/// A peer with another encoding of the messages is refused because of this number, before it has
+/// sent any.
 const VERSION: u8 = WIRE_VERSION;
 /// The most bytes of a room's name.
 const MAX_ROOM_LEN: usize = 128;
@@ -44,8 +45,9 @@ impl Hello {
         (content, seal)
     }
 
-    /// Answers this greeting if it was sealed with one of the keys for its sender: with the ledger's
-    /// nonce, and the keys of the stream. `None` if no key opens it.
+    /// If this greeting was sealed with one of the keys for its sender, returns the answer, which
+    /// contains the ledger's nonce, and the keys of the stream. `None` if no key opens the
+    /// greeting.
     pub(crate) fn open(
         &self,
         content: &[u8],

@@ -30,14 +30,14 @@ const MAX_KEYS: usize = 8;
 #[derive(Clone)]
 pub struct SharedKeys(Arc<[OneKey]>);
 
-/// A key, and the site that it belongs to, if it belongs to one.
+/// A key, and the site that it belongs to, if any.
 #[derive(Clone, Copy)]
 struct OneKey {
     site: Option<SiteId>,
     bytes: [u8; KEY_LEN],
 }
 
-/// The reason for which a text holds no keys. It never contains the text.
+/// The reason why no keys can be read from a text. It never contains the text.
 #[non_exhaustive]
 pub enum KeyError {
     /// There is no key, or there are too many for one site.
@@ -73,7 +73,7 @@ pub enum KeyError {
         /// The cause.
         source: std::io::Error,
     },
-    /// A key is on two lines. If both are those of one site each, either could speak as the other.
+    /// A key is on two lines. If each line is for one site, either site could speak as the other.
     Repeated {
         /// The number of the second line, from 1.
         line: usize,
@@ -81,9 +81,9 @@ pub enum KeyError {
 }
 
 impl SharedKeys {
-    /// Reads the keys from a text with one key a line, each 64 hexadecimal digits, as
-    /// `openssl rand -hex 32` prints them. The number of a site and a space before a key make it one of
-    /// this site.
+    /// Reads the keys from a text with one key a line, each 64 hexadecimal digits, as `openssl rand
+    /// -hex 32` prints them. The number of a site and a space before a key make it a key of this
+    /// site.
     ///
     /// ```
     /// use waiting_room_ledger::SharedKeys;
@@ -97,8 +97,8 @@ impl SharedKeys {
     ///
     /// # Errors
     ///
-    /// Returns an error with the number of the first line that is no key or has one of an earlier line, or
-    /// with the number of keys that would open for one site, if they are too many.
+    /// Returns an error with the number of the first line that is not a key or repeats an earlier
+    /// one, or with the number of keys for one site, if there are too many.
     pub fn parse(text: &str) -> Result<Self, KeyError> {
         let mut keys = Vec::new();
         let mut seen = BTreeSet::new();

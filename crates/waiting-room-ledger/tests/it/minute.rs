@@ -24,10 +24,10 @@ const ACTIVE: u32 = 1_000;
 const SESSION: Duration = Duration::from_secs(8);
 const MINUTE: Duration = Duration::from_secs(60);
 const BEGIN: Timestamp = Timestamp::from_secs(1_700_000_000);
-/// How often time passes, which is a tenth of a second by an exact clock. The agents of the sites go by
-/// the clock of the machine, and a site that has places gives them back for two heartbeats by its own
-/// clock after another one has asked, which it does each fifth of a heartbeat. So time must not pass ten
-/// times as fast.
+/// How often time advances, by a tenth of a second on an exact clock. The agents of the sites use
+/// the clock of the machine. After another site has asked, which it does each fifth of a heartbeat,
+/// a site that has places gives them back for two heartbeats by its own clock. So time must not
+/// pass ten times as fast.
 const EACH: Duration = Duration::from_millis(15);
 const STEP: Duration = Duration::from_millis(100);
 
@@ -45,7 +45,7 @@ const fn rules(rules: EscrowRules) -> EscrowRules {
 const SLOTS: EscrowRules = rules(EscrowRules::new().session(Duration::from_secs(9)));
 const PLACES: EscrowRules = rules(EscrowRules::rolling_minute());
 
-/// A site whose clock is fast by so many parts in 256.
+/// A site whose clock is fast by this many parts in 256.
 struct Site {
     store: SiteStore,
     server: EngineServer,
@@ -62,7 +62,7 @@ impl Site {
             let client = client.clone();
             async move { client.get_multiplexed_async_connection().await }
         };
-        // Each site alone would admit twice the limit, if the rules of the room had a say.
+        // Each site alone would admit twice the limit, if the rules of the room had an effect.
         let room =
             RoomRules::new("shop", ACTIVE).session_duration(SESSION).new_users_per_minute(2 * NEW);
         let options = RedisStoreOptions::new().deadline(Duration::from_secs(5));
@@ -74,12 +74,12 @@ impl Site {
         Self { store, server, clock, fast }
     }
 
-    /// Sets the clock to what it shows after this time.
+    /// Sets the clock to the time that it shows after this time has passed.
     fn after(&self, passed: Duration) {
         self.clock.advance_to(BEGIN + passed + passed * self.fast / 256);
     }
 
-    /// The time that has passed when the clock of the site showed this.
+    /// The time that had passed when the clock of the site showed this time.
     fn passed(&self, shown: Timestamp) -> Duration {
         shown.since(BEGIN) * 256 / (256 + self.fast)
     }
@@ -151,7 +151,7 @@ async fn two_sites_keep_one_limit_on_new_visitors_with_a_fast_clock_and_a_lost_r
         };
         [0, 1].map(|site| admitted.iter().filter(within(site)).count())
     };
-    // Both sites are open again when the last places and passes of before the loss are over.
+    // Both sites are open again when the last places and passes from before the loss are over.
     let again = loss + Duration::from_secs(65);
     let phases = [(Duration::ZERO, loss), (loss, again), (again, end)];
     let counts = phases.map(|(from, until)| between(from, until));

@@ -1,4 +1,4 @@
-//! The commands of the pages in `docs/`: each prints what its page shows.
+//! The commands on the pages in `docs/`: each prints what its page shows.
 
 use std::{
     env,
@@ -56,8 +56,8 @@ fn examples() -> PathBuf {
     folder
 }
 
-/// Runs the commands of a page in one shell, and compares what they print. Each of the names is
-/// replaced.
+/// Runs the commands of a page in one shell, and compares what they print. Each of the given names
+/// is replaced.
 fn replay(page: &str, names: &[(&str, String)]) {
     let replaced = |page: String, (name, by): &(&str, String)| page.replace(name, by);
     let commands = commands(&names.iter().fold(page.to_owned(), replaced));

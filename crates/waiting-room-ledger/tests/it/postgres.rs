@@ -1,4 +1,4 @@
-//! The keeper on a real PostgreSQL.
+//! The keeper on a real PostgreSQL server.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -48,7 +48,7 @@ pub(crate) async fn take_over_kept(keeper: &mut PostgresKeeper) -> Kept {
     }
 }
 
-/// The changes of a ledger of this term that has none.
+/// The changes of a ledger of this term that has changed nothing.
 pub(crate) fn no_changes(term: Term) -> Changes {
     let mut kept = world();
     kept.term = term;
@@ -94,7 +94,7 @@ impl Random {
         account
     }
 
-    /// Any changes, also those that no ledger makes.
+    /// Any changes, even those that no ledger makes.
     pub(crate) fn changes(&mut self, term: Term) -> Changes {
         let mut changes = no_changes(term);
         if self.coin() {
@@ -220,14 +220,14 @@ async fn acknowledged_batches_survive_a_crash_of_the_server() {
     let error = keeper.keep(&no_changes(term)).await.unwrap_err();
     assert!(matches!(error, KeepError::Unavailable { .. }), "{error}");
     server.start_again().unwrap();
-    // The connection is opened again, and the term goes on.
+    // The connection is opened again, and the term continues.
     keeper.keep(&no_changes(term)).await.unwrap();
     let kept = take_over_kept(&mut keeper).await;
     let expected = model.take_over(Term::new(2)).unwrap();
     assert_eq!(same(&kept), same(&expected));
 }
 
-/// A connection for what no keeper does.
+/// A connection for actions that no keeper takes.
 pub(crate) async fn raw(server: &PostgresServer) -> tokio_postgres::Client {
     let (client, connection) =
         tokio_postgres::connect(&server.url(), tokio_postgres::NoTls).await.unwrap();

@@ -1,4 +1,4 @@
-//! The program: two processes and a real PostgreSQL, with one of them killed and suspended.
+//! The program: two processes and a real PostgreSQL server. Processes are killed and suspended.
 
 use std::{
     io::{BufRead, BufReader},
@@ -28,7 +28,7 @@ fn keys() -> TempDir {
 }
 
 /// Runs a command to its end, and returns its output, or its error. A command that does not end is
-/// stopped, and prints no error.
+/// stopped, and its error is empty.
 fn run(arguments: &[&str]) -> Result<String, String> {
     let output = Command::new("timeout").args(["20", PROGRAM]).args(arguments).output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
@@ -129,7 +129,7 @@ impl Site {
         }
     }
 
-    /// Waits for a message or a moment, and does what is due. Returns the message.
+    /// Waits for a message, but only for a moment, and calls `tick`. Returns the message.
     async fn turn(&mut self) -> Option<ToSite> {
         let message = timeout(Duration::from_millis(20), self.link.receive()).await.ok().flatten();
         let now = self.now();
@@ -177,7 +177,8 @@ impl Site {
     }
 }
 
-/// How fast it is replaced, in virtual time: `a_standby_grants_within_three_seconds_of_the_holders_death`.
+/// The time until it is replaced is measured in virtual time, in
+/// `a_standby_grants_within_three_seconds_of_the_holders_death`.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_holder_is_replaced_and_a_suspended_one_is_silent_from_then_on() {
     let server = PostgresServer::start().unwrap();

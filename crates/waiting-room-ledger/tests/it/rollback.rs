@@ -1,4 +1,4 @@
-//! A PostgreSQL that has lost what it had acknowledged, under a ledger that holds the room.
+//! A PostgreSQL server that has lost what it had acknowledged, while a ledger holds the room.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use waiting_room_ledger::{
 
 use crate::postgres::{no_changes, raw, take_over_kept, world};
 
-/// Has the keeper set `shop` up and hold it.
+/// Returns a keeper that has set up `shop` and holds it.
 async fn holder(url: String, failover: Failover) -> (PostgresKeeper, Term) {
     let mut keeper = PostgresKeeper::new(url, failover, "shop", "a test");
     keeper.set_up(&world()).await.unwrap();
@@ -67,7 +67,7 @@ async fn a_room_that_goes_back_is_noticed_by_its_holder_and_by_a_standby() {
     let error = standby.watch().await.unwrap_err();
     assert_eq!(error.to_string(), lost("batch 2 of term 3 is kept, expected batch 3 of term 1"));
 
-    // That process is fenced, and neither it nor one that has just been started takes over again.
+    // That process is fenced. Neither that process nor a new one takes over again.
     let error = behind.keep(&no_changes(Term::new(2))).await.unwrap_err();
     assert!(matches!(error, KeepError::Fenced { term } if term == Term::new(3)), "{error}");
     for mut keeper in [behind, keeper()] {
@@ -79,12 +79,12 @@ async fn a_room_that_goes_back_is_noticed_by_its_holder_and_by_a_standby() {
     let seen = standby.watch().await.unwrap();
     let taken = standby.take_over(seen, Term::default()).await.unwrap();
     let Some(TakenOver::Lost(kept)) = taken else { panic!("the room is recovered: {taken:?}") };
-    // What the old holder has seen is not expected any more.
+    // What the old holder has seen is no longer expected.
     standby.keep(&no_changes(kept.term)).await.unwrap();
     assert!(holder.watch().await.unwrap().is_held);
 }
 
-/// The settings are also those of the batches that an open connection stores.
+/// The settings are also checked with each batch on an open connection.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_setting_that_changes_under_a_holder_is_noticed_with_the_next_batch() {
     let synchronous = "synchronous_standby_names=standby";

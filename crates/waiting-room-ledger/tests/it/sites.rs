@@ -48,7 +48,7 @@ async fn set_up(server: &PostgresServer, rules: EscrowRules) {
     set_up_room(server, "shop", LIMIT, rules).await;
 }
 
-/// Sets a room with two sites up.
+/// Sets up a room with two sites.
 pub(crate) async fn set_up_room(
     server: &PostgresServer,
     room: &str,
@@ -70,7 +70,7 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// Starts a ledger at an address, of which 0 is any free port.
+    /// Starts a ledger at an address, where port 0 means any free port.
     async fn start(server: &PostgresServer, address: &str) -> Self {
         Self::of_rooms(server, address, &["shop"]).await
     }
@@ -120,8 +120,8 @@ async fn join(
 #[derive(Clone, Default)]
 struct Oracle(Arc<Mutex<Vec<Seen>>>);
 
-/// The time in which a visitor was certainly active: from the arrival of its pass, until a pass has
-/// lapsed that was made when the request was sent.
+/// The time in which a visitor was certainly active: from the arrival of its pass until the time at
+/// which a pass made when the request was sent lapses.
 #[derive(Clone, Copy)]
 struct Seen {
     site: usize,
@@ -176,7 +176,7 @@ async fn crowd(sites: [SiteStore; 2], oracle: Oracle) {
     }
 }
 
-/// Waits until something holds, for 20 s at most.
+/// Waits until this holds, for 20 s at most.
 async fn until(what: &str, holds: impl Fn() -> bool) -> Duration {
     let begin = Instant::now();
     let mut each = interval(Duration::from_millis(20));
@@ -195,7 +195,7 @@ async fn two_sites_keep_one_limit_and_a_dead_ledger_stops_nothing_in_a_lease() {
     let address = ledger.address.clone();
     let engines = Engine::ALL.map(|engine| EngineServer::start(engine, Persistence::Never));
     let servers = engines.map(|server| server.unwrap());
-    // Each site alone would admit twice the limit, if the rules of the room had a say.
+    // Each site alone would admit twice the limit, if the rules of the room had an effect.
     let rules = RoomRules::new("shop", 2 * LIMIT).session_duration(SESSION);
     let sites = [
         join(&servers[0], 1, (&address, RULES), rules.clone()).await.unwrap(),
@@ -218,7 +218,7 @@ async fn two_sites_keep_one_limit_and_a_dead_ledger_stops_nothing_in_a_lease() {
     }
     assert_eq!(oracle.most_active(), LIMIT as usize, "the room is full, and not above");
 
-    // Without a ledger, the sites go on with the slots that they hold.
+    // Without a ledger, the sites continue with the slots that they hold.
     let killed = Instant::now();
     ledger.kill().await;
     until("a pass lapses", || killed.elapsed() > LEASE + Duration::from_millis(200)).await;
@@ -265,7 +265,7 @@ async fn the_front_of_a_line_is_admitted_to_a_slot_from_elsewhere_while_it_check
     let Verdict::Wait { ticket, .. } = paris.enter(VisitorId::new(1_000)).await.unwrap() else {
         panic!("the limit is exceeded");
     };
-    // A single check-in is under way while a visitor leaves the other site.
+    // Exactly one check-in is under way while a visitor leaves the other site.
     let (verdict, left) = tokio::join!(paris.check_in(ticket), async {
         let mut each = interval(Duration::from_millis(300));
         each.tick().await;
@@ -292,7 +292,7 @@ async fn application(server: &EngineServer, site: u16, ledger: &str) -> Router {
     Router::new().route("/", get(|| async { "inside" })).layer(WaitingRoomLayer::new(config))
 }
 
-/// Sends a request with a cookie or none. Returns whether it was let in, and its cookie.
+/// Sends a request with this cookie, or with none. Returns whether it was let in, and its cookie.
 async fn visit(site: &Router, cookie: Option<&str>) -> (bool, Option<String>) {
     let mut request = Request::get("/").header("accept", "text/html");
     if let Some(cookie) = cookie {
@@ -314,7 +314,7 @@ async fn two_sites_admit_the_limit_and_a_pass_counts_at_its_own_site_only() {
     let paris = application(&servers[0], 1, &ledger.address).await;
     let tokyo = application(&servers[1], 2, &ledger.address).await;
 
-    // The first visitors wait until the ledger has taken the room over.
+    // The first visitors wait until the ledger has taken over the room.
     let mut cookie = None;
     let mut refused = 0;
     let mut admitted = [0; 2];

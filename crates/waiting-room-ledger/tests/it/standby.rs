@@ -13,14 +13,14 @@ use crate::postgres::{Random, no_changes, raw, same, take_over_kept, world};
 
 /// The setting of a server that waits for its standby with each commit.
 const SYNCHRONOUS: &str = "synchronous_standby_names=standby";
-/// The time in which a real server has to do what is expected.
+/// The time within which a real server has to do what is expected.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn keeper(url: &str, room: &str) -> PostgresKeeper {
     PostgresKeeper::new(url, Failover::Synchronous, room, "a test")
 }
 
-/// The servers, of which clients use the one that can write.
+/// The URL of both servers. Clients use the one that can write.
 fn url_of(primary: &PostgresServer, standby: &PostgresServer) -> String {
     let first = primary.port();
     let second = standby.port();
@@ -69,7 +69,7 @@ async fn acknowledged_batches_survive_the_promotion_of_a_synchronous_standby() {
         assert!(matches!(error, KeepError::Unavailable { .. }), "{error}");
         sleep(Duration::from_millis(100)).await;
     }
-    // The holder goes on in its term.
+    // The holder continues in its term.
     while let Err(error) = handle.order(Order::SetLimit(12)).await {
         assert!(Instant::now() < deadline, "{error}");
     }

@@ -62,7 +62,7 @@ async fn a_link_with_another_key_or_room_learns_the_reason() {
     assert_eq!(reason(&refused).await, expected);
 }
 
-/// A site with its link, for which time passes.
+/// A site with its link, and with its own time.
 struct Site {
     ledger: SiteLedger,
     link: LedgerLink,

@@ -1,4 +1,5 @@
-//! Whole worlds in virtual time: two ledgers, three sites, and everything that may fail, by a seed.
+//! Whole worlds in virtual time: two ledgers, three sites, and everything that may fail, all from a
+//! seed.
 //!
 //! `WAITING_ROOM_SEEDS=1000 cargo test -p waiting-room-ledger --test it worlds` runs more of them.
 
@@ -57,7 +58,7 @@ struct SlowKeeper {
 }
 
 impl SlowKeeper {
-    /// The most milliseconds before, and after.
+    /// The most milliseconds before a batch is stored, and the most after it.
     const MOST: u64 = 40;
 
     async fn pause(&mut self) {
@@ -330,7 +331,7 @@ async fn run(seed: u64) -> (usize, usize) {
         world.step().await;
     }
     let during = world.admitted.len();
-    // When nothing fails any more, everything is as it should be after the last pass is void.
+    // Once nothing fails any more, everything is as it should be when the last pass is void.
     world.heal();
     let calm = world.now() + RULES.reclaim_after() + Duration::from_secs(10);
     while world.now() < calm {

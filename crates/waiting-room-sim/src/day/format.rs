@@ -5,7 +5,7 @@ use std::{error::Error, fmt};
 use csv::StringRecord;
 use jiff::{Timestamp, civil::DateTime, tz::TimeZone};
 
-/// The columns of the minute and of the count.
+/// The columns that contain the minute and the count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Columns {
     minute: usize,
@@ -16,7 +16,7 @@ impl Columns {
     /// The columns of a file without a header.
     const BARE: Self = Self { minute: 0, requests: 1 };
 
-    /// Finds the columns by the first row. Returns no header if that row is data.
+    /// Finds the columns from the first row. Returns no header if that row is data.
     ///
     /// The names may be in any order and in upper or lower case, among other columns.
     pub(super) fn of(first: &StringRecord) -> Result<(Self, Option<Header>), DayError> {

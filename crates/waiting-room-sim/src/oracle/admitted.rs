@@ -33,7 +33,7 @@ impl Oracle {
                 session.pass_until = session.pass_until.max(certain_until);
                 session.possible_until = session.possible_until.max(possible_until);
             }
-            // The slot for which the request counted is that of the session from now on.
+            // From now on, the slot that the request counted for is that of the session.
             before => {
                 if let Some(before) = before {
                     self.timers.set(before.possible_until, Timer::StraySlot);
@@ -95,8 +95,8 @@ impl Oracle {
         }
     }
 
-    /// Raises an alarm if the visitor certainly had a session, since its request must be admitted
-    /// then.
+    /// Raises an alarm if the visitor certainly had a session, since its request must then be
+    /// admitted.
     pub(super) fn shut_out(&mut self, visitor: VisitorNo, decided: Span) {
         let Some(known) = self.visitors.get_mut(&visitor) else { return };
         let Some(session) = known.session.as_mut() else { return };

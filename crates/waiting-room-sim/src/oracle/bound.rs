@@ -48,7 +48,7 @@ impl Bound {
         self.lows.push_back((self.epoch, free));
     }
 
-    /// Changes the limits, of which the scarcer one counts.
+    /// Changes the limits. The scarcer one counts.
     pub(super) fn limit(&mut self, slots: u32, minute: Option<u32>) {
         self.slots = slots.into();
         self.minute = minute.map(i64::from);
@@ -66,7 +66,7 @@ impl Bound {
         self.lows.get(index).map_or(i64::MIN, |(_, low)| *low)
     }
 
-    /// Drops the values before `epoch`, which are not needed any more.
+    /// Drops the values before `epoch`, which are no longer needed.
     pub(super) fn forget_before(&mut self, epoch: u64) {
         while self.lows.len() > 1 && self.lows.front().is_some_and(|(at, _)| *at < epoch) {
             self.lows.pop_front();

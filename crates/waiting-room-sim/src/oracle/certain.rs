@@ -21,7 +21,7 @@ pub(super) struct Active {
     next_key: u64,
     current: u64,
     highest: u64,
-    /// Whether more were active than allowed when one of them was admitted.
+    /// Whether more visitors were active than allowed when one of them was admitted.
     has_exceeded: bool,
 }
 
@@ -34,7 +34,7 @@ struct Interval {
 }
 
 /// A boundary of an interval. At equal times an end comes before a start, because the slot is
-/// handed on.
+/// passed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Edge {
     End,
@@ -77,7 +77,7 @@ impl Active {
         }
     }
 
-    /// Counts the intervals up to `until`, where no change is possible any more.
+    /// Counts the intervals before `until`, where no more change is possible.
     pub(super) fn settle(&mut self, until: Timestamp) {
         while let Some(&Reverse((at, edge, key))) = self.edges.peek() {
             if at >= until {
@@ -124,9 +124,9 @@ pub(super) struct Minute {
 }
 
 impl Minute {
-    /// Records an admission, at a time when at most `allowed` were possible. They come in the order
-    /// of their answers, so of all windows that have this one, the window that ends with it is the
-    /// fullest so far.
+    /// Records an admission, at a time when at most `allowed` were possible. Admissions come in the
+    /// order of their answers, so of all windows that contain this one, the window that ends with
+    /// it is the fullest so far.
     pub(super) fn record(&mut self, decided: Span, allowed: u64) {
         self.departures.push(Reverse(decided.from));
         let begin = decided.to.before(Limits::MINUTE);

@@ -5,7 +5,7 @@
 //! conclusions are drawn as before.
 //!
 //! Just after the start, the room reserves slots for entrants that have not checked in yet. Until
-//! all of them had their turn, each entrant with a better place counts as ahead, unless it has
+//! all of them have had their turn, each entrant with a better place counts as ahead, unless it has
 //! certainly been admitted.
 
 use std::time::Duration;
@@ -32,8 +32,8 @@ impl Oracle {
         self
     }
 
-    /// Records the visitor's number in the draw, and its place if there is one, as an answer to the
-    /// visitor contains them. Call it before the oracle learns of that answer.
+    /// Records the visitor's number in the draw, and its place if there is one, as an answer has
+    /// told the visitor. Call it before the oracle learns of that answer.
     pub fn numbered(&mut self, visitor: VisitorNo, number: u32, place: Option<u32>) {
         // An answer with a place was given after the start, even if it is the first one.
         let at = place.map_or(Timestamp::ZERO, |_| Timestamp::MAX);
@@ -169,7 +169,7 @@ impl Oracle {
         event.allowed(Span { from, to: at }, own)
     }
 
-    /// Whether the room may have admitted no visitor when this was decided.
+    /// Whether the room may have been closed to all visitors when this was decided.
     pub(super) fn is_closed_in(&self, decided: Span) -> bool {
         self.event.as_ref().is_some_and(|event| event.is_closed_in(decided))
     }

@@ -28,8 +28,8 @@ pub struct EventPromise {
     pub is_drawn: bool,
     /// At most this many visitors are active after an admission during the event.
     pub total_active_users: u32,
-    /// At most this many visitors are admitted within 60 seconds that end during the event; `None`
-    /// for no such limit.
+    /// At most this many visitors are admitted within any 60 seconds that end during the event;
+    /// `None` means no such limit.
     pub new_users_per_minute: Option<u32>,
 }
 

@@ -20,15 +20,15 @@ use super::{
 
 /// Judges a room by what its visitors saw.
 ///
-/// The methods must be called in the order of events, with times of one clock:
-/// [`sent`](Self::sent) before a request departs, the others after its answer has arrived. A time
-/// before that of the last call is replaced by that one, which is sound because the call itself
-/// came later. A visitor has at most one request in flight.
+/// The methods must be called in the order of events, with times of one clock: [`sent`](Self::sent)
+/// before a request departs, the others after its answer has arrived. A time before that of the
+/// last call is replaced by the time of the last call, which is sound because the call itself came
+/// later. A visitor has at most one request in flight.
 ///
 /// Memory is bounded by the visitors who have not [given up](Self::gave_up), the sessions and
 /// places that others may still hold, and the events since the departure of the oldest request in
-/// flight or within `place_retention`. So each request has to be answered, to
-/// [pass](Self::passed) or to [fail](Self::failed) in the end.
+/// flight or within `place_retention`. So each request has to be answered, [pass](Self::passed) or
+/// [fail](Self::failed) in the end.
 ///
 /// ```
 /// use std::time::Duration;
@@ -68,7 +68,7 @@ pub struct Oracle {
     pub(super) forgotten_at: Timestamp,
     /// The time until which the room may refuse to admit newcomers.
     pub(super) excused_until: Timestamp,
-    /// The event that takes place, if there is one.
+    /// The scheduled event, if there is one.
     pub(super) event: Option<EventWatch>,
 }
 
@@ -164,9 +164,9 @@ impl Oracle {
         self.goes_undecided(visitor, at, Limits::STRAGGLER);
     }
 
-    /// Records that a visitor was let through with its pass, but that the answer does not tell whether
-    /// its session was extended. The session certainly goes on for as long as it would have without the
-    /// request.
+    /// Records that a visitor was let through with its pass, but that the answer does not tell
+    /// whether its session was extended. The session certainly lasts as long as it would have
+    /// without the request.
     pub fn passed(&mut self, visitor: VisitorNo, at: Timestamp) {
         if self.holds_back(at, Call::Passed(visitor, at)) {
             return;
@@ -177,8 +177,8 @@ impl Oracle {
         self.goes_undecided(visitor, at, Limits::LATE_RENEWAL);
     }
 
-    /// The request in flight may have been a checkout, so the visitor is certainly active only until it
-    /// departed.
+    /// The request in flight may have been a checkout, so the visitor is certainly active only
+    /// until the request departed.
     fn may_have_left(&mut self, visitor: VisitorNo) {
         let Some(known) = self.visitors.get_mut(&visitor) else { return };
         let Some(Flight { sent, .. }) = known.flight else { return };
@@ -190,7 +190,8 @@ impl Oracle {
         }
     }
 
-    /// Ends the request in flight, whose decision remains unknown and may still be made in this time.
+    /// Ends the request in flight. Its decision remains unknown, and may still be made within the
+    /// time `stray`.
     fn goes_undecided(&mut self, visitor: VisitorNo, at: Timestamp, stray: Duration) {
         let stray_until = at + stray;
         let held_until = stray_until + self.limits.longest_hold();

@@ -6,19 +6,20 @@ use waiting_room_core::Timestamp;
 
 use super::visitor::Place;
 
-/// The promises that are judged.
+/// The promises that the oracle judges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// At most this many visitors are active at any instant.
     pub total_active_users: u32,
-    /// At most this many visitors are admitted within any 60 seconds; `None` for no such limit.
+    /// At most this many visitors are admitted within any 60 seconds; `None` means no such limit.
     pub new_users_per_minute: Option<u32>,
     /// A visitor stays active for at least this long after the last request.
     pub session_duration: Duration,
     /// A place outlives the last check-in by this long.
     pub place_retention: Duration,
     /// A visitor far back in line is asked to check in this often. A first ticket keeps its order
-    /// of arrival for one and a half of these intervals, and at least for one and two seconds.
+    /// of arrival for one and a half of these intervals, but at least for one interval and two
+    /// seconds.
     pub refresh_interval: Duration,
 }
 
@@ -29,8 +30,8 @@ impl Limits {
     /// after the client has hung up.
     pub(super) const STRAGGLER: Duration = Duration::from_secs(60);
 
-    /// How much later than its answer a renewal may be stamped, because a pass is renewed beside
-    /// the request that carries it. Does not apply if answers take no time at all.
+    /// How much later than its answer a renewal may be stamped, because a pass is renewed in
+    /// parallel with the request that carries it. Does not apply if answers take no time at all.
     pub(super) const LATE_RENEWAL: Duration = Duration::from_secs(1);
 
     /// How long a place, or the order of a first ticket, outlives its last check-in.
@@ -38,7 +39,7 @@ impl Limits {
         if place.second_touch { self.place_retention } else { self.first_retention() }
     }
 
-    /// How long the order of a first ticket outlives it.
+    /// How long the order of arrival is kept after a first ticket.
     #[must_use]
     pub fn first_retention(&self) -> Duration {
         (self.refresh_interval * 3 / 2).max(self.refresh_interval + Duration::from_secs(2))

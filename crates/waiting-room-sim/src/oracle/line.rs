@@ -1,7 +1,7 @@
 //! The visitors who may be present in the line, in the order of arrival.
 //!
-//! A visitor who leaves the line, for whatever reason, stays in the set as long as a request is in
-//! flight that departed before: that request may have been decided while the visitor still stood
+//! A visitor who leaves the line, for whatever reason, stays in the set as long as any request that
+//! departed before is in flight: that request may have been decided while the visitor still stood
 //! in the line.
 
 use std::{

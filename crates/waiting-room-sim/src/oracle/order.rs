@@ -21,8 +21,8 @@ use super::{limits::Limits, visitor::Span};
 #[derive(Clone, Debug)]
 pub(super) struct Order {
     recent: VecDeque<Admission>,
-    /// The latest arrival among the visitors certainly admitted since a time, for each such time:
-    /// later times have earlier arrivals.
+    /// For each of several times, the latest arrival among the visitors certainly admitted since
+    /// then. Later times have earlier arrivals.
     latest: VecDeque<(Timestamp, Timestamp)>,
     /// How long admissions are kept.
     keep: Duration,
@@ -58,7 +58,7 @@ pub(super) struct Waiter {
     pub arrived: Timestamp,
     /// When the answer before this one arrived.
     pub answered: Timestamp,
-    /// When the room decided that the visitor waits on.
+    /// When the room decided that the visitor has to keep waiting.
     pub decided: Span,
     /// The time until which it was certainly present (exclusive).
     pub present_until: Timestamp,
@@ -179,7 +179,8 @@ mod tests {
         Admission { decided, arrived: at(arrived), present: None, fate: Fate::Certain }
     }
 
-    /// A visitor who arrives at 5, is answered at 20, and told to wait at 40; present until 50.
+    /// A visitor who arrives at 5, is answered at 20, is told to wait at 40, and is present until
+    /// 50.
     const WAITER: (u64, u64, u64, u64) = (5, 20, 40, 50);
 
     fn overtaken(

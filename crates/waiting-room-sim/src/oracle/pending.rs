@@ -76,7 +76,7 @@ pub(super) enum Timer {
     MayTakeSlot(VisitorNo, u64),
     /// This session may have lapsed.
     Session(VisitorNo, u64),
-    /// A slot that a visitor may have held without a proof of it is certainly free.
+    /// A slot that a visitor may have held, without a proof of it, is certainly free.
     StraySlot,
 }
 

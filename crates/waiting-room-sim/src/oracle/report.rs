@@ -65,8 +65,8 @@ pub struct EventReport {
     pub entrants: u64,
     /// Visitors who were admitted in the prequeue.
     pub event_early: u64,
-    /// Answers with a number that another visitor has too, or with a place that does not follow from
-    /// the published draw.
+    /// Answers with a number that another visitor also has, or with a place that does not follow
+    /// from the published draw.
     pub draw_mismatches: u64,
 }
 
@@ -114,7 +114,7 @@ pub struct Alarm {
     pub kind: AlarmKind,
     /// The visitor to whom it was broken.
     pub visitor: VisitorNo,
-    /// When the request departed whose answer broke it.
+    /// When the request whose answer broke it departed.
     pub sent: Timestamp,
     /// When that answer arrived.
     pub answered: Timestamp,

@@ -1,5 +1,5 @@
-//! The passage of time: slots lapse, minutes pass, and conclusions that no request can change any
-//! more are drawn.
+//! The passage of time: slots lapse, minutes pass, and conclusions are drawn once no request can
+//! change them.
 
 use waiting_room_core::Timestamp;
 
@@ -48,7 +48,8 @@ impl Oracle {
         }
     }
 
-    /// Ends a session that has certainly lapsed by now; checks again later if it may go on.
+    /// Ends a session that has certainly lapsed by now; checks again later if the session may
+    /// continue.
     fn lapse(&mut self, visitor: VisitorNo, serial: u64, at: Timestamp) {
         let Some(known) = self.visitors.get_mut(&visitor) else { return };
         let Some(session) = known.session.filter(|session| session.serial == serial) else {

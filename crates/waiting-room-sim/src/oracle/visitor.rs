@@ -13,7 +13,7 @@ pub(super) struct Visitor {
     pub flight: Option<Flight>,
     /// The departure of the first request whose decision is unknown and may still matter.
     pub unresolved_since: Option<Timestamp>,
-    /// Its place as it knows it, until it is admitted.
+    /// Its place as the answers have told it, until it is admitted.
     pub place: Option<Place>,
     /// Its entry among the visitors who may stand in the line.
     pub standing: Option<Standing>,
@@ -43,7 +43,7 @@ pub(super) struct Flight {
     /// Its number among the requests of all visitors.
     pub no: u64,
     pub sent: Timestamp,
-    /// The epoch of the upper bound at its departure.
+    /// The epoch of the upper bound when this request was sent.
     pub epoch: u64,
     /// Whether it counts as a slot that may be taken, in addition to that of the known session.
     pub counts_slot: bool,
@@ -125,8 +125,8 @@ impl Visitor {
         self.gave_up && self.session.is_none() && self.standing.is_none()
     }
 
-    /// When the visitor was certainly present in the line, as far as a room can know that has lost
-    /// its memory at `forgotten_at`.
+    /// When the visitor was certainly present in the line, as far as a room that lost its memory at
+    /// `forgotten_at` can know.
     pub(super) fn presence_since(&self, forgotten_at: Timestamp) -> Option<Span> {
         self.place?.present.filter(|present| present.from > forgotten_at)
     }

@@ -49,7 +49,7 @@ pub(crate) enum Command {
 pub(crate) struct Commands {
     rng: Pcg64Mcg,
     settings: RoomRules,
-    /// The events of the room, and the number of events that were drawn so far.
+    /// The events of the room, and the number of events drawn so far.
     events: Vec<PlannedEvent>,
     planned: u32,
     tickets: VecDeque<Ticket>,
@@ -186,8 +186,9 @@ impl Commands {
         pick(&mut self.rng, &self.tickets)
     }
 
-    /// Draws a ticket, sometimes as a node has updated it while it could not reach its store, that of
-    /// a visitor who returns from a session that has lapsed, or that of a visitor from another site.
+    /// Draws a ticket: sometimes one that a node has updated while it could not reach its store,
+    /// one of a visitor who returns from a session that has lapsed, or one of a visitor from
+    /// another site.
     fn shown_ticket(&mut self, now: Timestamp) -> Option<Ticket> {
         if self.rng.random_bool(0.05) {
             return Some(Ticket::moving(&self.pass_from_elsewhere(now), now));
@@ -204,7 +205,7 @@ impl Commands {
         Some(ticket)
     }
 
-    /// Draws the pass of a visitor from another site, which may be known here, too.
+    /// Draws the pass of a visitor from another site. This site may know the visitor, too.
     fn pass_from_elsewhere(&mut self, now: Timestamp) -> Pass {
         let known = self.pass().filter(|_| self.rng.random_bool(0.5));
         known.unwrap_or_else(|| {
@@ -218,8 +219,8 @@ impl Commands {
         pick(&mut self.rng, &self.passes)
     }
 
-    /// Draws how much time passes: less around the start of an event with a draw, so that the draw has
-    /// entrants.
+    /// Draws how much time passes. The pauses are shorter around the start of an event with a draw,
+    /// so that the draw has entrants.
     fn pause(&mut self, now: Timestamp) -> Duration {
         let settled = Duration::from_secs(20);
         let is_near = |event: &PlannedEvent| {

@@ -1,4 +1,5 @@
-//! The naive model of a room: lists that are searched from end to end, and one rule after another.
+//! The naive model of a room: lists that are searched from end to end, and rules that are applied
+//! one after another.
 
 use std::time::Duration;
 
@@ -209,9 +210,10 @@ impl Model {
         Renewal::Renew(renewed)
     }
 
-    /// Whether a pass from before a loss of memory comes after the pause, and finds no free slot.
+    /// Whether a pass from before a loss of memory is shown after the pause, and finds no free
+    /// slot.
     ///
-    /// One that is shown during the pause extends it to the lifetime of such passes.
+    /// A pass that is shown during the pause extends the pause to the lifetime of such passes.
     fn is_above_the_limit(&mut self, pass: &Pass, now: Timestamp) -> bool {
         if self.settings.recovery != Recovery::Pause || pass.last_check_in >= self.since {
             return false;
@@ -295,7 +297,7 @@ impl Model {
 }
 
 impl Ended {
-    /// Whether it voids a proof of this visitor that was issued at `made_at`.
+    /// Whether this record voids a proof of the visitor that was issued at `made_at`.
     fn voids(&self, id: VisitorId, made_at: Timestamp) -> bool {
         self.id == id && made_at <= self.at
     }
@@ -306,7 +308,7 @@ impl Place {
         (self.order, self.id)
     }
 
-    /// Whether it belongs to the network of this visitor, if that is known.
+    /// Whether this place belongs to the network of the visitor, if that is known.
     fn is_of_network(&self, id: VisitorId) -> bool {
         id.network().is_some_and(|network| self.id.network() == Some(network))
     }

@@ -79,7 +79,7 @@ impl PlannedEvent {
             }
             _ => event.limits = Some((other.total_active_users, other.new_users_per_minute)),
         }
-        // Until they check in, visitors without a number are not told apart from entrants. In a
+        // Until they check in, visitors without a number cannot be told apart from entrants. In a
         // prequeue that is long enough, all who are present check in.
         if let Some(begins_at) = event.prequeue_start.filter(|_| event.is_drawn) {
             event.start = event.start.max(begins_at + Duration::from_secs(30));

@@ -1,4 +1,4 @@
-//! Random rules of a room, with limits so small that all of them are reached.
+//! Random rules for a room, with limits so small that all of them are reached.
 
 use std::time::Duration;
 

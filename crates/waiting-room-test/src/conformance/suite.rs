@@ -65,7 +65,7 @@ pub async fn store_conformance<S: Store>(
 ///
 /// # Errors
 ///
-/// The first command at which the store and the model disagree, with the seed to repeat it.
+/// Returns the first command at which the store and the model disagree, with the seed to repeat it.
 pub async fn run<S: Store>(
     plan: SuitePlan,
     mut build: impl AsyncFnMut(RoomRules, ManualClock) -> S,
@@ -122,7 +122,7 @@ struct SuiteRun<S> {
     store: S,
     model: Model,
     settings: RoomRules,
-    /// The time at which the room was last empty for certain.
+    /// The last time at which the room was certainly empty.
     built: Timestamp,
     now: Timestamp,
     step: u64,
@@ -205,7 +205,7 @@ impl<S: Store> SuiteRun<S> {
         }
     }
 
-    /// Lets the store and the model notice what an advance of the time has changed.
+    /// Lets the store and the model notice what the passage of time has changed.
     ///
     /// A store may notice a change of the phase between two commands, in a task of its own, and a
     /// room does a bounded part of the work of a draw at a time.
@@ -453,8 +453,8 @@ fn snapshot(
     expected
 }
 
-/// The number of sweeps after which a room has done its work for a draw, as long as a part of it is
-/// left for the next operation.
+/// The number of sweeps after which a room has finished its work for a draw, of which each
+/// operation does a part.
 const SWEEPS: u32 = 8;
 
 /// The number of streams.

@@ -38,7 +38,7 @@ fn seeds(count: u64) -> Vec<u64> {
     (0..count).map(|index| first.wrapping_add(index)).collect()
 }
 
-/// Returns a number from the environment, which makes a run longer, for campaigns.
+/// Returns a number from the environment, with which a campaign makes a run longer.
 fn number(variable: &str, otherwise: u64) -> u64 {
     std::env::var(variable).ok().and_then(|value| value.parse().ok()).unwrap_or(otherwise)
 }

@@ -69,8 +69,8 @@ impl CrowdRecord {
     #[track_caller]
     pub fn never_above(&self, limit: u32) -> &Self {
         let spans: Vec<_> = self.visits.iter().flat_map(Inside::all).collect();
-        // At the same time, a visitor that leaves does so before another arrives, unless it was
-        // inside only at that time.
+        // At equal times, a visitor leaves before another arrives, unless it was inside only at
+        // that time.
         let ends = spans
             .iter()
             .map(|inside| (inside.until, 2 * u8::from(inside.from == inside.until), inside));
@@ -105,7 +105,7 @@ impl CrowdRecord {
     ///
     /// # Panics
     ///
-    /// Panics if a visitor was overtaken. The message names the one that waited longest.
+    /// Panics if a visitor was overtaken. The message names the visitor that waited longest.
     #[track_caller]
     pub fn in_order(&self, tolerance: Duration) -> &Self {
         let waits: Vec<_> = self.visits.iter().flat_map(WaitStreak::all).collect();
@@ -167,8 +167,8 @@ impl CrowdRecord {
     ///
     /// # Panics
     ///
-    /// Panics if a visitor was forwarded before, or if no visitor sent a request before, so that
-    /// open doors would not have been noticed.
+    /// Panics if a visitor was forwarded before that time, or if no visitor sent a request before
+    /// it, so that open doors would not have been noticed.
     #[track_caller]
     pub fn never_before(&self, opening: Duration) -> &Self {
         let opens = self.start + opening;
@@ -187,8 +187,8 @@ impl CrowdRecord {
         self
     }
 
-    /// Asserts that every visitor was admitted, and that the first answer of the application to it
-    /// was no error: a path that does not exist admits no visitor.
+    /// Asserts that every visitor was admitted, and that the application's first answer to it was
+    /// not an error: a path that does not exist admits no visitor.
     ///
     /// # Panics
     ///
@@ -231,7 +231,7 @@ impl CrowdRecord {
     ///
     /// # Panics
     ///
-    /// Panics if a visitor waited longer. The message names the one that waited longest.
+    /// Panics if a visitor waited longer. The message names the visitor that waited longest.
     #[track_caller]
     pub fn waits_at_most(&self, longest: Duration) -> &Self {
         let waits = self.visits.iter().flat_map(WaitStreak::all);

@@ -11,20 +11,21 @@ use super::{
 };
 use crate::seen::SeenAs;
 
-/// A visitor with a place that waited on after a visitor that had come later was admitted.
+/// A visitor with a place that kept waiting after a visitor that had arrived later was admitted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Overtaken<'a> {
     pub(super) waiting: WaitStreak<'a>,
     pub(super) admitted: WaitStreak<'a>,
     pub(super) at: Timestamp,
-    /// The time for which the visitor waited on.
+    /// The time for which the visitor kept waiting.
     pub(super) by: Duration,
 }
 
-/// Returns the visitor that waited on for the longest time, if it is longer than `tolerance`.
+/// Returns the visitor that kept waiting for the longest time, if that time is longer than
+/// `tolerance`.
 ///
 /// A visitor counts as overtaken only from its second touch on, which gives it its place. Two first
-/// touches of which neither had been answered before the other was sent have no order.
+/// touches have no order if neither had been answered before the other was sent.
 pub(super) fn most_overtaken<'a>(
     waits: &[WaitStreak<'a>],
     tolerance: Duration,
@@ -102,7 +103,7 @@ impl<'a> Evidence<'a, '_> {
         let until = answer.answered;
         let active = self.active.count(from, until);
         let new = self.new.count(from, until);
-        // Most answers are right for want of a slot alone, so the line need not be searched.
+        // Most answers are right because no slot was free, and then the line need not be searched.
         if !self.is_free(active, new) {
             return None;
         }
@@ -127,7 +128,7 @@ impl<'a> Evidence<'a, '_> {
     ) -> bool {
         let is_in_order = self.rules.queueing_method == QueueingMethod::Fifo;
         let is_other = other.visit.number() != wait.visit.number();
-        // A place lapses after the last answer, not with the end of the visit.
+        // A place lapses after the last answer, not at the end of the visit.
         let seen = other.answers.last().or(other.admission);
         let kept = seen.map_or(Timestamp::ZERO, |seen| seen.answered + self.rules.place_retention);
         let until = other.admission.map_or(kept, |admission| admission.answered);
@@ -139,7 +140,7 @@ impl<'a> Evidence<'a, '_> {
     }
 }
 
-/// Spans of time, of which only the number that overlaps another span matters.
+/// Spans of time. All that matters is how many of them overlap another span.
 struct Spans {
     starts: Vec<Timestamp>,
     ends: Vec<Timestamp>,

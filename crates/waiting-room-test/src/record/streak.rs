@@ -43,7 +43,7 @@ impl<'a> WaitStreak<'a> {
         waits
     }
 
-    /// The time of the first touch: that at which its request was sent.
+    /// The time of the first touch: the time at which its request was sent.
     pub(super) fn since(&self) -> Timestamp {
         let first = self.answers.first().or(self.admission);
         first.map_or(Timestamp::MAX, |answer| answer.sent)
@@ -62,12 +62,12 @@ impl<'a> WaitStreak<'a> {
         self.answers.iter().filter(counts).nth(1).map(|answer| answer.answered)
     }
 
-    /// The time at which the visitor got in, or finished without.
+    /// The time at which the visitor got in, or finished without getting in.
     pub(super) fn until(&self) -> Timestamp {
         self.admission.map_or(self.visit.ended, |answer| answer.answered)
     }
 
-    /// The time from the first touch until the visitor got in, or finished without.
+    /// The time from the first touch until the visitor got in, or finished without getting in.
     pub(super) fn length(&self) -> Duration {
         self.until().since(self.since())
     }

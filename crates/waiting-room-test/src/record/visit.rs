@@ -42,7 +42,7 @@ pub struct AnswerRecord {
     pub retry_after: Option<Duration>,
     /// Whether the answer deletes the visitor's token, as it does at the end of a session.
     pub(crate) deletes_token: bool,
-    /// Whether the visitor's token had lapsed when the request was sent, and a session with it.
+    /// Whether the visitor's token, and with it a session, had lapsed when the request was sent.
     pub(crate) token_lapsed: bool,
 }
 
@@ -120,7 +120,7 @@ impl AnswerRecord {
     pub(crate) fn new(seen: &Seen, token: &TokenCookie, token_lapsed: bool) -> Self {
         let lines = seen.headers.get_all(header::SET_COOKIE).iter();
         let mut cookies = lines.filter_map(|line| Cookie::parse(line.to_str().ok()?).ok());
-        // The last of several lines for one cookie counts.
+        // If several lines are for the same cookie, the last one counts.
         let latest = cookies.rfind(|cookie| token.is(cookie.name()));
         let void_from = latest.and_then(|cookie| void_from(&cookie, seen.answered));
         Self {

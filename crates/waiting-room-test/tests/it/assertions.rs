@@ -1,4 +1,4 @@
-//! Each assertion fails for a service that breaks it, and says what happened.
+//! Each assertion fails for a service that violates it, and says what happened.
 
 use std::{
     net::{IpAddr, Ipv4Addr},
@@ -140,7 +140,7 @@ fn never_above_does_not_count_a_session_that_lapsed_between_two_requests() {
     });
 }
 
-/// Asserts that `never_above` fails, and for one visitor too many.
+/// Asserts that `never_above` fails, and that it fails because of one visitor too many.
 fn message_of_crowd(record: &CrowdRecord, limit: u32) {
     let message = message_of(|| record.never_above(limit));
     let expected = format!("{} visitors were inside at ", limit + 1);

@@ -28,7 +28,7 @@ fn a_visitor_waits_until_the_session_of_another_has_ended() {
         assert!(seen.text().starts_with("<!doctype html>") && seen.retry_after().is_some());
         assert!(second.cookie("__Host-wr-shop").is_some());
 
-        // A session of a minute is over nine eighths of a minute after its last request.
+        // A session of one minute ends nine eighths of a minute after its last request.
         let over = TestClock::START + MINUTE * 9 / 8;
         let mut seen = seen;
         while seen.seen_as() == SeenAs::Waiting {
@@ -99,7 +99,7 @@ fn answers_of_other_layers_are_understood() {
         let mut client = TestClient::api(app, clock);
         let seen = client.get("/busy").await;
         assert_eq!((seen.seen_as(), seen.retry_after()), (SeenAs::Refused, Some(7 * SECOND)));
-        // Without a time to retry, it is an error of the application.
+        // Without a time to retry, the answer is an error of the application.
         assert_eq!(client.get("/broken").await.seen_as(), SeenAs::Forwarded);
     });
 }

@@ -36,7 +36,7 @@ fn six_times_as_many_visitors_as_slots_are_all_admitted_round_by_round() {
         record.never_above(15).in_order(CHECK_IN).every_visitor_admitted().no_refusals();
         assert!(record.visits().iter().all(|visit| visit.ending() == Ending::Done));
         let last = record.visits().iter().map(|visit| visit.waited()).max().unwrap();
-        // Six rounds of fifteen visitors, each of two minutes and a session.
+        // Six rounds of fifteen visitors. Each round takes two minutes and a session.
         assert!(last > 10 * MINUTE, "{last:?}");
         record.waits_at_most(25 * MINUTE);
     });

@@ -58,7 +58,6 @@ async fn a_person_sees_a_number_fall_and_is_admitted_again_and_again_while_other
     assert_eq!(shop.close("-INT", Duration::from_secs(20)).await, Some(0));
 }
 
-/// Runs over real sockets, so in real time: it takes about five seconds.
 #[tokio::test]
 async fn a_crowd_that_an_operator_watches_finds_every_promise_kept() {
     let seed = seeds(1)[0] % (1 << 32);

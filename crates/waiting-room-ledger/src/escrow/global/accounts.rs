@@ -1,6 +1,6 @@
 //! The accounts of all sites, and sums over them.
 //!
-//! The sums are updated with each change of an account, so that no message costs a visit of all
+//! The sums are updated with each change of an account, so that no message requires a pass over all
 //! sites.
 
 use std::{
@@ -28,7 +28,7 @@ pub(super) struct Accounts {
     held: u128,
     unused: u128,
     demand: u128,
-    /// The number of sites of which it is unknown whether they have an account.
+    /// The number of sites whose standing is unknown.
     unknown: usize,
     /// The sites that lack slots, in the order in which they are served.
     short: BTreeSet<(Turn, SiteId)>,
@@ -39,7 +39,7 @@ pub(super) struct Accounts {
     unkept: Unkept,
 }
 
-/// The changes that were not handed to the keeper yet.
+/// The changes that have not been handed to the keeper yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Unkept {
     /// The sites that were added, or whose accounts have changed.
@@ -49,8 +49,8 @@ pub(super) struct Unkept {
 }
 
 impl Unkept {
-    /// Drops the claims on an account that is over. Otherwise they would pile up as long as there is
-    /// no keeper.
+    /// Drops the claims on an account that has ended. Otherwise they would pile up as long as there
+    /// is no keeper.
     fn forget_claims(&mut self, site: SiteId) {
         self.claims.retain(|claim| claim.site != site);
     }
@@ -168,7 +168,7 @@ impl Accounts {
         self.by_site.get(&site).map(|(member, _)| member)
     }
 
-    /// All sites, also those of which it is unknown whether they have an account.
+    /// All sites, including those whose standing is unknown.
     pub(super) fn sites(&self) -> impl Iterator<Item = SiteId> {
         self.by_site.keys().copied()
     }
@@ -198,7 +198,7 @@ impl Accounts {
         self.demand
     }
 
-    /// Returns whether it is unknown of any site whether it has an account.
+    /// Returns whether the standing of any site is unknown.
     pub(super) const fn has_unknown(&self) -> bool {
         self.unknown > 0
     }
@@ -208,12 +208,12 @@ impl Accounts {
         !self.short.is_empty()
     }
 
-    /// The shares of up to `free` slots, of which there is at least one, for the visitors who have waited
-    /// for the longest time of all that lack a slot.
+    /// Shares out up to `free` slots, of which there is at least one, to the visitors who have
+    /// waited longest of all that lack a slot.
     ///
-    /// If they are at several sites and the slots are too few, each site gets a share in proportion to the
-    /// number of its visitors, and at least one. Those that have lacked slots for the longest time since
-    /// their last grant come first.
+    /// If these visitors are at several sites and there are too few slots, each site gets a share
+    /// in proportion to the number of its visitors, and at least one slot. The sites that have
+    /// lacked slots for the longest time since their last grant come first.
     pub(super) fn first_in_turn(&self, free: u64) -> Vec<(SiteId, u64)> {
         let Some(&(first, _)) = self.short.first() else { return Vec::new() };
         let alike = self.short.iter().take_while(|(turn, _)| turn.is_as_old_as(first));

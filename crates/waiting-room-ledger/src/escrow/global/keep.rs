@@ -17,12 +17,12 @@ impl GlobalLedger {
     /// The changes since the last call. This ledger forgets them, so the caller keeps them until
     /// they are stored.
     ///
-    /// No answer leaves before all earlier changes are stored, not even an answer that has changed
-    /// nothing itself: it carries totals, which may include a grant that is not stored yet. Changes
-    /// that could not be stored are kept and [merged](Changes::merge) with newer ones. Otherwise an
-    /// answer may grant slots of which the next ledger does not know.
+    /// No answer may be sent before all earlier changes are stored, not even the answer to a
+    /// message that has changed nothing: it carries totals, which may include a grant that is not
+    /// stored yet. Changes that could not be stored are kept and [merged](Changes::merge) with
+    /// newer ones. Otherwise, an answer may grant slots that the next ledger does not know.
     ///
-    /// If the keeper answers that another ledger has taken over, no message may leave at all. A
+    /// If the keeper answers that another ledger has taken over, no message may be sent at all. A
     /// heartbeat that reports nothing new changes nothing here.
     #[must_use]
     pub fn changes(&mut self) -> Changes {
@@ -47,9 +47,9 @@ impl GlobalLedger {
     ///
     /// Returns an error if `term` is not the one that was kept, because this ledger has not taken
     /// over or another one has since. It is also an error if the keeper has returned something
-    /// impossible: no site, an invalid rule, more slots returned than granted, slots of a site that
-    /// is away, the time of a message to an account that is not closed, or an epoch that did not
-    /// begin in an earlier term.
+    /// impossible: no site, an invalid rule, more slots returned than granted, slots of a site
+    /// without an account, a message time for an account that is not closed, or an epoch that did
+    /// not begin in an earlier term.
     pub fn restore(kept: &Kept, term: Term, now: Timestamp) -> Result<Self, ConfigError> {
         check_term(kept, term)?;
         let mut claimed = BTreeMap::<_, BTreeSet<_>>::new();
@@ -82,10 +82,10 @@ impl GlobalLedger {
     ///
     /// # Errors
     ///
-    /// Returns an error if `sites` lacks a site that was kept: it may hold slots, and learning would
-    /// end without it. It is also an error if it contains a site twice, if a rule is invalid or
-    /// differs from the one that was kept, if `term` is not the one that was kept (see
-    /// [`Kept::take_over`]), or if there is no site.
+    /// Returns an error if `sites` lacks a site that was kept: that site may hold slots, and
+    /// learning would end without it. It is also an error if `sites` contains a site twice, if a
+    /// rule is invalid or differs from the one that was kept, if `term` is not the one that was
+    /// kept (see [`Kept::take_over`]), or if there is no site.
     pub fn recover(
         kept: &Kept,
         limit: u32,
@@ -116,7 +116,7 @@ impl GlobalLedger {
     }
 }
 
-/// Refuses a term with which no ledger has taken over, or after which another one has.
+/// Refuses a term with which no ledger has taken over, or after which another ledger has.
 fn check_term(kept: &Kept, term: Term) -> Result<(), ConfigError> {
     if term == kept.term {
         return Ok(());

@@ -21,7 +21,7 @@ pub struct GlobalLedger {
     pub(super) term: Term,
     pub(super) clock: Timestamp,
     pub(super) accounts: Accounts,
-    /// After a loss: the time until which nothing is granted, unless every site reports before.
+    /// After a loss: the time until which nothing is granted, unless every site reports earlier.
     pub(super) learning_until: Option<Timestamp>,
     /// The greatest epoch of the sites that were removed. Sites that are added begin after it.
     pub(super) last_removed: Epoch,
@@ -46,10 +46,10 @@ pub struct LaterTerm {
 }
 
 impl GlobalLedger {
-    /// The most terms by which a site may be ahead of a ledger, to be believed.
+    /// The most terms by which a site may be ahead of a ledger and still be believed.
     ///
-    /// Terms are numbers of 32 bits, and each new ledger has a later one than all sites. Without this
-    /// bound, one wrong site could use all of them up with one message.
+    /// Terms are 32-bit numbers, and each new ledger has a later term than all sites. Without this
+    /// bound, one faulty site could use up all terms with one message.
     pub const MAX_TERM_JUMP: u32 = 65_536;
 
     /// Creates a ledger for a world without visitors. This is called once, when the limit is set
@@ -65,7 +65,8 @@ impl GlobalLedger {
     ///
     /// # Errors
     ///
-    /// Returns the first rule that is invalid, or an error if there is no site, or one of them twice.
+    /// Returns the first rule that is invalid, or an error if there is no site, or if a site is
+    /// listed twice.
     pub fn new(
         limit: u32,
         sites: impl IntoIterator<Item = SiteId>,
@@ -78,7 +79,7 @@ impl GlobalLedger {
         Self::with(limit, members, term, rules, Timestamp::ZERO)
     }
 
-    /// Creates a ledger with these accounts, of which the keeper has not been told.
+    /// Creates a ledger with these accounts, which the keeper does not know yet.
     pub(super) fn with(
         limit: u32,
         members: impl Iterator<Item = (SiteId, Member)>,
@@ -155,8 +156,8 @@ impl GlobalLedger {
     /// over, or this world was set up with a term that is too low.
     ///
     /// Only sites on the list with the rules of this ledger are believed, and only within
-    /// [`term_jump`](Self::term_jump). This ledger is over then. Sites ignore its answers, so its caller
-    /// stops it, and tells the operator.
+    /// [`term_jump`](Self::term_jump). The term of this ledger is then over. Sites ignore its
+    /// answers, so its caller stops it, and tells the operator.
     #[must_use]
     pub const fn later_term(&self) -> Option<LaterTerm> {
         self.later_term
@@ -180,7 +181,8 @@ impl GlobalLedger {
         self.learning_until.is_some()
     }
 
-    /// The latest term that a site is believed to know. The last one of all has no next one.
+    /// The latest term that a site is believed to know. The very last term is excluded, because it
+    /// has no successor.
     pub(super) fn most_believed_term(&self) -> Term {
         let most = self.term.number().saturating_add(self.term_jump);
         Term::new(most.min(u32::MAX - 1)).max(self.term)

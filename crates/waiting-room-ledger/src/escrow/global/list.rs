@@ -1,4 +1,4 @@
-//! The list of sites, which an operator looks at, and changes while the ledger runs.
+//! The list of sites, which an operator can view, and change while the ledger runs.
 
 use std::time::Duration;
 
@@ -35,9 +35,10 @@ impl GlobalLedger {
     /// Adds a site to the list, without slots. A site that is being [drained](Self::drain) takes part
     /// again.
     ///
-    /// While it is [unknown](Self::is_learning) what the sites hold, the new one is waited for like
-    /// the others. A site that has never had an account cannot report, so nothing is granted to any
-    /// site until everything that was granted before has expired. Such a site is better added later.
+    /// While it is [unknown](Self::is_learning) what the sites hold, the ledger waits for the new
+    /// one as for the others. A site that has never had an account cannot report, so nothing is
+    /// granted to any site until everything that was granted before has expired. Such a site is
+    /// better added later.
     ///
     /// The change is in effect here at once, and outlives this ledger when the keeper has stored the
     /// [changes](Self::changes). The operator gets a confirmation after that.
@@ -71,8 +72,8 @@ impl GlobalLedger {
     /// Prepares the removal of a site: it is granted no more slots, and gives back those that it
     /// does not use.
     ///
-    /// Its sessions are extended as before. It holds nothing when they have lapsed, which takes one
-    /// session from the time at which no more requests go to the site.
+    /// Its sessions are extended as before. The site holds nothing once they have lapsed, one
+    /// session after its last request.
     ///
     /// The change is in effect here at once, and outlives this ledger when the keeper has stored the
     /// [changes](Self::changes). The operator gets a confirmation after that.
@@ -114,17 +115,18 @@ impl GlobalLedger {
         Ok(())
     }
 
-    /// Declares that a site is switched off, on the knowledge of an operator.
+    /// Declares, on the word of an operator, that a site is switched off.
     ///
     /// Its slots are free when the passes that it made are void, without waiting for the end of its
-    /// lease. Its ledger is never continued, not even by another global ledger: when the site is on
-    /// again, it has to begin with a new incarnation (`SiteLedger::restart`), which
+    /// lease. Its ledger is never continued, not even by another global ledger: when the site is
+    /// switched on again, it has to begin with a new incarnation (`SiteLedger::restart`), which
     /// gets an account when those slots are free.
     ///
     /// A site that is cut off, or a virtual machine that is paused, is not switched off: it continues
     /// with its ledger, and would use slots that belong to other sites.
     ///
-    /// While it is [unknown](Self::is_learning) what the site holds, its slots are not free earlier.
+    /// While it is [unknown](Self::is_learning) what the site holds, a fence does not free its
+    /// slots earlier.
     ///
     /// `epoch` is the [epoch of the account](Self::epoch_of) that was shown to the operator. If the
     /// site has begun a new life since, it has a new account, and is not fenced. The epoch also
@@ -136,8 +138,8 @@ impl GlobalLedger {
     ///
     /// # Errors
     ///
-    /// Returns [`ListRefused::NotListed`] for an unknown site, and [`ListRefused::OtherEpoch`] if the
-    /// account of the site is another one.
+    /// Returns [`ListRefused::NotListed`] for an unknown site, and [`ListRefused::OtherEpoch`] if
+    /// the site has another account.
     pub fn fence(&mut self, site: SiteId, epoch: Epoch, now: Timestamp) -> Result<(), ListRefused> {
         self.advance(now);
         let clock = self.clock;

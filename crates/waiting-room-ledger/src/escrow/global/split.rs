@@ -10,11 +10,12 @@ use crate::{
 impl GlobalLedger {
     /// Grants free slots to the sites that lack some, and returns the sites that got any.
     ///
-    /// Each step serves the visitors who have waited for the longest time of all that wait without a slot
-    /// anywhere: those of one bucket, at one site or at several. So slots run over from one bucket to
-    /// the next, at whichever sites they are, like water in a cascade.
+    /// Each step serves the visitors who have waited longest of all that lack a slot anywhere:
+    /// those of one bucket, at one site or at several. So slots flow from one bucket to the next,
+    /// whichever sites these are at, like water in a cascade.
     ///
-    /// A step takes as long as it grants slots, however many sites there are.
+    /// The time that a step takes depends on how many slots it grants, not on how many sites there
+    /// are.
     pub(super) fn serve(&mut self) -> Vec<SiteId> {
         let mut free = self.free();
         let now = self.clock;
@@ -59,8 +60,8 @@ impl GlobalLedger {
         is_drained || !self.is_learning() && (is_short() || self.held() > self.limit())
     }
 
-    /// Records that all sites with unused slots, except for those in `told` and those that were
-    /// asked only just, are asked for them now. Returns these sites.
+    /// Records that all sites with unused slots, except for those in `notified` and those that were
+    /// asked a moment ago, are asked for them now. Returns these sites.
     pub(super) fn recall(&mut self, notified: &[SiteId]) -> Vec<SiteId> {
         let now = self.clock;
         let pause = self.rules.pause();

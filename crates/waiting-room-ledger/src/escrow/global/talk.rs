@@ -13,7 +13,7 @@ use crate::{
 
 impl GlobalLedger {
     /// Handles a message from a site, and returns the messages to send. If there is one for that
-    /// site, it is the first.
+    /// site, it comes first.
     ///
     /// A [`Tally`](crate::escrow::Tally) that is not refused has no answer here: it is for the
     /// [`Census`](crate::escrow::Census).
@@ -49,11 +49,12 @@ impl GlobalLedger {
         }
     }
 
-    /// The number of slots that a site reports to have been granted on its present account, beyond those
-    /// that this ledger knows of. They count from now on, since it is the greater total that counts.
+    /// The number of slots that a site reports as granted on its present account, beyond those that
+    /// this ledger knows of. They count from now on, since the greater of two totals is right.
     ///
-    /// No grant leaves before it is stored, so a number above zero means that the keeper has lost what it
-    /// had acknowledged: slots of other sites may be missing too, and the room has to be recovered.
+    /// No grant is sent before it is stored, so a number above zero means that the keeper has lost
+    /// what it had acknowledged: slots of other sites may be missing too, and the room has to be
+    /// recovered.
     #[must_use]
     pub fn surplus(&self, message: &ToGlobal) -> u64 {
         let (ToGlobal::Heartbeat(heartbeat) | ToGlobal::Claim { heartbeat, .. }) = message else {
@@ -167,7 +168,7 @@ impl GlobalLedger {
         let now = self.clock;
         self.accounts.change(join.site, now, |member| {
             let is_newest = join.after == member.epoch;
-            // The site has had an account of which this ledger does not know: it belongs to a world
+            // The site has had an account that this ledger does not know: it belongs to a world
             // that was given up, or was rolled back in the store.
             let is_newer = join.after > member.epoch;
             let is_repeated = Some(join.incarnation) == member.incarnation

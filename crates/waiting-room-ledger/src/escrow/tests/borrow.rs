@@ -9,7 +9,7 @@ fn no_later_visitor_overtakes_a_waiting_one() {
     let mut net = Net::new(1, 1, RULES);
     net.admit(0, 1, at(1)).unwrap();
     assert!(net.admit(0, 2, at(300)).is_none());
-    // The slot has lapsed, but the visitor that waits has not got it yet.
+    // The slot has lapsed, but the visitor that waits does not have it yet.
     assert!(matches!(net.sites[0].admit(id(3), at(301)), Admission::Borrow { .. }));
     assert_eq!(net.sites[0].next_wake(), at(301));
     let actions = net.sites[0].tick(at(301));
@@ -61,7 +61,7 @@ fn an_earlier_wait_elsewhere_counts_towards_the_longest_one() {
     assert_eq!(wait(2, at(9)), Some(at(2) + WAIT));
     assert_eq!(wait(3, soon), Some(soon));
     assert_eq!(wait(4, at(2)), Some(Timestamp::ZERO), "its deadline has passed");
-    // The visitor that came first waits for longer.
+    // The visitor that came first waits longer.
     assert!(net.sites[0].next_wake() <= soon);
     net.beat(soon);
     assert_eq!(net.gave_up, [id(3)]);

@@ -1,4 +1,4 @@
-//! Sites that count: what their global ledger knows of the world, and Anywhere's counter.
+//! Sites that count: what their global ledger knows about the world, and Anywhere's counter.
 
 use waiting_room_core::RoomRules;
 
@@ -22,13 +22,13 @@ impl Ledger {
         Self { global, census: Census::new(&RULES, now) }
     }
 
-    /// What a site hears whose report is not refused.
+    /// The answers to a site whose report is not refused.
     fn receive(&mut self, tally: &Tally, now: Timestamp) -> Vec<ToSite> {
         assert_eq!(self.global.receive(&ToGlobal::Tally(*tally), now), []);
         self.census.receive(tally, &self.global, now)
     }
 
-    /// A site reports at this second what it has admitted in the minute before.
+    /// At this second, a site reports what it has admitted in the minute before.
     fn report(&mut self, site: SiteId, second: u64, admitted: u32) {
         let now = seconds(second);
         self.receive(&Tally { admitted, ..tally(site, 0, now) }, now);
@@ -44,7 +44,8 @@ impl Ledger {
     }
 }
 
-/// A report that was sent when it is received, of a site that admitted no visitor and wants no ticket.
+/// The report of a site that admitted no visitor and wants no ticket. It is received at the time at
+/// which it was sent.
 fn tally(site: SiteId, active: u32, now: Timestamp) -> Tally {
     let minute = Minute::of(now);
     let draw = Draw { minute, total: 0, slots: 0, knows_world: true };
@@ -186,7 +187,7 @@ fn no_ticket_is_drawn_twice_and_all_sites_share_one_counter() {
     assert_eq!(ledger.tickets(&wants(PARIS, 5, 1), seconds(1)), (5, false));
     assert_eq!(ledger.tickets(&wants(TOKYO, 9, 1), seconds(1)), (5, true));
     assert_eq!(ledger.tickets(&wants(PARIS, 6, 2), seconds(2)), (5, true));
-    // A site that begins anew has lost its tickets, and they stay drawn.
+    // A site that begins anew has lost its tickets, which stay drawn.
     let life = Incarnation::new(8);
     let begun = Tally { incarnation: life, ..wants(PARIS, 2, 3) };
     assert_eq!(ledger.tickets(&begun, seconds(3)), (0, true));

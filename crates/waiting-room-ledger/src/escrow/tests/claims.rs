@@ -1,8 +1,8 @@
-//! Visitors that show the pass of another site.
+//! Visitors that present a pass from another site.
 
 use super::*;
 
-/// Two visitors of a site that dies at second 10, and another site that they go to.
+/// A site with two visitors that dies at second 10, and another site, which they then visit.
 fn dead_home() -> (Net, [SitePass; 2]) {
     let mut net = Net::new(2, 2, RULES);
     net.run(1..=9);
@@ -119,7 +119,7 @@ fn a_site_that_knows_of_the_death_claims_at_once() {
     }
 }
 
-/// The claim of a site that knows of the death.
+/// The claim of a site that knows about the death.
 fn knowing_claim(net: &mut Net, pass: &SitePass, now: Timestamp) -> ToGlobal {
     net.prolong(1, pass, now);
     let asked = net.sites[1].prolong(pass, now + Duration::from_millis(1));

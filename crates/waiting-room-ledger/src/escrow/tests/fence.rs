@@ -1,4 +1,4 @@
-//! Sites that are declared to be off, and sites with other rules.
+//! Sites that are declared to be switched off, and sites with other rules.
 
 use super::*;
 
@@ -25,8 +25,8 @@ fn fenced_and_claimed() -> Net {
     net
 }
 
-/// Counterexample E1 of the review: the site is on again with its old ledger, whose lease seems to
-/// be running. Its account was opened again by the recovered global ledger.
+/// Counterexample E1 of the review: the site is switched on again with its old ledger, whose lease
+/// seems to be running. Its account was opened again by the recovered global ledger.
 #[test]
 fn a_fence_outlives_the_global_ledger() {
     let mut net = fenced_and_claimed();
@@ -82,8 +82,8 @@ fn every_account_of_a_site_can_be_fenced_for_a_recovery() {
     assert!(net.sites[0].honours(&pass, at(33 + margin)));
 }
 
-/// Counterexample E2 of the review: a site is switched off, fenced, and on again when its slots
-/// belong to others. Its lease seems to be running, so it must not look at it.
+/// Counterexample E2 of the review: a site is switched off, fenced, and switched on again when its
+/// slots belong to others. Its lease seems to be running, so the site must not rely on it.
 #[test]
 fn a_site_that_was_off_begins_anew() {
     let mut net = Net::new(10, 2, EscrowRules::rolling_minute());
@@ -152,8 +152,8 @@ fn a_site_that_was_off_keeps_its_clock_and_inherits_its_account() {
     assert!(net.admit(0, 3, at(102)).is_none());
 }
 
-/// A site that is fenced by mistake is told so, and admits visitors again when the slots of its old
-/// account are free: a margin and a session after the fence.
+/// A site that is fenced by mistake is told about the fence, and admits visitors again when the
+/// slots of its old account are free: a margin and a session after the fence.
 #[test]
 fn a_site_that_was_fenced_by_mistake_returns_with_a_new_incarnation() {
     let mut net = Net::new(2, 2, RULES);
@@ -181,7 +181,8 @@ fn an_unknown_site_is_not_fenced() {
     assert_eq!(error, ListRefused::NotListed { site: SiteId::new(9) });
 }
 
-/// Counterexample B4 of the second review: the site is on again before the operator confirms.
+/// Counterexample B4 of the second review: the site is switched on again before the operator
+/// confirms.
 #[test]
 fn a_fence_does_not_hit_the_next_life_of_a_site() {
     let mut net = Net::new(2, 1, RULES);
@@ -230,7 +231,7 @@ fn a_site_with_other_rules_gets_no_account_and_learns_which_rule_differs() {
     }
 }
 
-/// Counterexample B3 of the second review: the operator has made up the kept rules.
+/// Counterexample B3 of the second review: the operator has invented the kept rules.
 #[test]
 fn a_site_with_other_rules_is_not_adopted() {
     let mut net = Net::new(4, 1, RULES);
@@ -272,7 +273,7 @@ fn a_claim_of_a_site_with_other_rules_is_refused() {
     assert_eq!(net.global.held(), before);
 }
 
-/// Counterexample B10 of the second review: the versions of the crate differ, and the rules do not.
+/// Counterexample B10 of the second review: the versions of the crate differ, but the rules do not.
 #[test]
 fn digests_distinguish_two_versions() {
     let mut net = Net::new(4, 1, RULES);

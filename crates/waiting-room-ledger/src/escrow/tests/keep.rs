@@ -61,7 +61,7 @@ struct SlowKeeper {
 }
 
 impl SlowKeeper {
-    /// Accepts changes. Returns whether the answers may leave, which is the case if everything up
+    /// Accepts changes. Returns whether the answers may be sent, which is the case if everything up
     /// to them is stored.
     fn keep(&mut self, kept: &mut Kept, newer: Changes, is_working: bool) -> bool {
         let changes = match self.unstored.take() {
@@ -266,7 +266,7 @@ fn a_restored_ledger_has_the_limit_that_was_set() {
 }
 
 /// The site reported at second 50, so it may make passes until second 170. The new ledger does not
-/// know that, and never hears of the site.
+/// know that, and never hears from the site.
 #[test]
 fn the_lease_of_a_restored_open_account_begins_anew() {
     let mut net = Net::new(1, 2, RULES);

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Two sites, of which the first is cut off at second 10, and a pass of the first.
+/// Two sites, and a pass from the first, which is cut off at second 10.
 fn cut_off() -> (Net, SitePass) {
     let mut net = Net::new(2, 2, RULES);
     net.run(1..=9);

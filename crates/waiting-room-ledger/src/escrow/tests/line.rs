@@ -9,7 +9,7 @@ fn line(arrived: &[(u64, u32)]) -> LineFront {
     front
 }
 
-/// The first site of a full world describes its line, and reports it.
+/// A full world whose first site has described and reported its line.
 fn with_line(limit: u32, arrived: &[(u64, u32)], now: u64) -> Net {
     let mut net = Net::new(0, 2, RULES);
     net.run(1..=2);

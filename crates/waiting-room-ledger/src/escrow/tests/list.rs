@@ -134,7 +134,7 @@ fn no_site_is_removed_while_its_holdings_are_unknown() {
     assert_eq!(net.global.remove(site, at(1)), Err(ListRefused::Unknown { site }));
 }
 
-/// A removed site has a ledger of its old account, and comes back with it.
+/// A removed site still has the ledger of its old account, and comes back with it.
 #[test]
 fn a_site_that_was_removed_and_added_does_not_continue_its_old_account() {
     let mut net = Net::new(4, 2, RULES);
@@ -155,7 +155,7 @@ fn a_site_that_was_removed_and_added_does_not_continue_its_old_account() {
     assert!(net.admit(0, 1, at(430)).is_some());
 }
 
-/// Counterexample B6 of the second review: the site was fenced twice, and lives for the second time
+/// Counterexample B6 of the second review: the site was fenced twice, and has begun its second life
 /// since.
 #[test]
 fn an_unfenced_site_gets_no_notice_of_a_fence() {
@@ -239,7 +239,7 @@ fn a_shorter_list_is_refused_after_a_loss() {
     assert_eq!(error.to_string(), "term is 1, expected the kept term 2");
 }
 
-/// A site that is added while the others are learnt may have an account that is not known.
+/// A site that is added while the ledger learns may have an account that is not known.
 #[test]
 fn a_site_that_is_added_while_learning_is_waited_for() {
     let mut net = Net::new(10, 3, RULES);

@@ -122,7 +122,7 @@ fn the_ledger_of_an_earlier_term_is_not_obeyed_and_does_not_grant() {
     assert_eq!((old.later_term(), net.global.later_term()), (Some(later), None));
 }
 
-/// A heartbeat of a site that says that it knows this term.
+/// A heartbeat in which a site says that it knows this term.
 fn heartbeat_of_term(net: &mut Net, term: u32, now: Timestamp) -> ToGlobal {
     let SiteAction::Send(ToGlobal::Heartbeat(heartbeat)) = net.sites[0].tick(now).remove(0) else {
         panic!("it beats")
@@ -130,7 +130,7 @@ fn heartbeat_of_term(net: &mut Net, term: u32, now: Timestamp) -> ToGlobal {
     ToGlobal::Heartbeat(Heartbeat { term: Term::new(term), ..heartbeat })
 }
 
-/// The reason for which the only answer refuses a site.
+/// The reason why the only answer refuses a site.
 fn refusal_in(answers: &[Outgoing]) -> Refusal {
     match answers {
         [Outgoing { message: ToSite::Refused(refused), .. }] => refused.reason,
@@ -237,8 +237,8 @@ fn a_world_that_begins_with_a_lower_term_is_found_out() {
     assert_eq!((net.global.later_term(), net.global.held()), (Some(later), 0));
 }
 
-/// Counterexample B9 of the second review: what is adopted is kept, so the next ledger could not be
-/// restored.
+/// Counterexample B9 of the second review: an adopted account is stored, so the next ledger could
+/// not have been restored.
 #[test]
 fn an_impossible_report_is_not_kept() {
     let mut net = Net::new(3, 2, RULES);

@@ -1,12 +1,13 @@
-//! The order in which sites get the slots that are free: that of their visitors' arrivals.
+//! The order in which sites get free slots: the order of their visitors' arrivals.
 
 use super::*;
 use crate::escrow::need::LONGEST_WAIT;
 
-/// The time at which the sites of a test first report, by the clock of the global ledger, which has just
-/// begun.
+/// The time at which the sites of a test first report, by the clock of the global ledger, which
+/// starts at zero.
 const NOW: u64 = 5;
-/// By how many seconds the clocks of sites are ahead of it, unless they are wrong.
+/// The number of seconds by which the clocks of sites are ahead of that clock, unless they are
+/// wrong.
 const CALENDAR: i64 = 500_000;
 
 /// A full world of this many sites, without visitors.
@@ -14,8 +15,8 @@ fn full(sites: u16) -> Net {
     Net::new(0, sites, RULES)
 }
 
-/// A site reports that this many visitors want slots, of whom those in the front have waited for the
-/// given numbers of seconds. The clock of the global ledger shows `now`, and that of the site is wrong by
+/// A site reports that this many visitors want slots. Those in the front have waited for the given
+/// numbers of seconds. The clock of the global ledger shows `now`, and that of the site is wrong by
 /// `wrong` seconds.
 fn report_by(net: &mut Net, site: u16, want: u64, waited: &[(i64, u32)], now: u64, wrong: i64) {
     let clock = i64::try_from(now).unwrap() + CALENDAR + wrong;
@@ -47,13 +48,13 @@ fn heartbeat(net: &Net, site: u16, sent_at: Timestamp) -> Heartbeat {
     }
 }
 
-/// As `report_by`, with the right clock, and for visitors all of whom are in the front.
+/// As `report_by`, but the clock is right, and all visitors are in the front.
 fn report(net: &mut Net, site: u16, waited: &[(i64, u32)], now: u64) {
     let want = waited.iter().map(|(_, visitors)| u64::from(*visitors)).sum();
     report_by(net, site, want, waited, now, 0);
 }
 
-/// The slots that each site gets of `slots` that become free at `now`.
+/// The number of slots that each site gets if `slots` become free at `now`.
 fn granted(net: &mut Net, slots: u32, now: u64) -> Vec<u64> {
     let sites = u16::try_from(net.sites.len()).unwrap();
     let held = |net: &Net| (0..sites).map(|site| net.held_by(site)).collect::<Vec<_>>();
@@ -89,7 +90,7 @@ fn slots_run_over_from_one_bucket_to_the_next_of_any_site() {
     assert_eq!(slots(12), [7, 3, 2]);
     assert_eq!(slots(20), [7, 8, 5]);
     assert_eq!(slots(1_000), [7, 103, 6]);
-    // The same with one slot at a time, between which no site reports.
+    // The same with one slot at a time, and no reports in between.
     let mut net = full(2);
     report(&mut net, 0, &[(100, 2), (80, 5)], NOW);
     report(&mut net, 1, &[(90, 3), (20, 100)], NOW);
@@ -102,7 +103,8 @@ fn a_slot_that_a_site_has_already_is_for_its_first_visitor() {
     let mut net = full(2);
     report(&mut net, 0, &[(100, 1), (50, 3)], NOW);
     assert_eq!(granted(&mut net, 1, NOW), [1, 0]);
-    // The same visitors are reported again, before the slot has arrived, and then those of another site.
+    // Before the slot has arrived, the same visitors are reported again, and then those of another
+    // site.
     let sent_at = at(u64::try_from(CALENDAR).unwrap() + NOW + 1);
     let mut front = LineFront::new();
     [(101, 1), (51, 3)].iter().for_each(|&(ago, of)| {
@@ -152,11 +154,12 @@ fn visitors_at_the_door_come_after_the_line() {
     report_by(&mut net, 0, 3, &[], NOW + 8, 0);
     report_by(&mut net, 1, 5, &[(60, 1), (30, 1)], NOW + 8, 0);
     assert_eq!(granted(&mut net, 2, NOW + 8), [0, 2]);
-    // Now both have visitors at the door only, and the first site has lacked slots for longer.
+    // Now both sites have visitors only at the door, and the first site has lacked slots for
+    // longer.
     assert_eq!(granted(&mut net, 2, NOW + 8), [2, 0]);
 }
 
-/// A site that refuses visitors in place of letting them wait has no line.
+/// A site that refuses visitors instead of letting them wait has no line.
 #[test]
 fn a_site_without_a_line_is_served_when_it_has_lacked_slots_for_longest() {
     let mut net = full(2);
@@ -197,8 +200,8 @@ fn the_time_that_the_clock_of_a_site_shows_does_not_matter() {
     }
 }
 
-/// The clock of the first site was set forward by an hour. Its two visitors of before seem to have
-/// waited for longer than all others, and those who come later do not.
+/// The clock of the first site was set forward by an hour. Its two earlier visitors seem to have
+/// waited longer than all others; those who come later do not.
 #[test]
 fn a_clock_set_forward_only_helps_the_visitors_waiting_at_that_moment() {
     let mut net = full(2);
@@ -209,7 +212,8 @@ fn a_clock_set_forward_only_helps_the_visitors_waiting_at_that_moment() {
     assert_eq!(granted(&mut net, 2, NOW), [2, 0]);
 }
 
-/// A site that says each second that its visitors have waited since 1970, or will come in the future.
+/// A site that says each second that its visitors have waited since 1970, or will arrive in the
+/// future.
 #[test]
 fn nonsense_keeps_no_site_from_its_slots_for_longer_than_the_longest_wait() {
     let day = i64::try_from(LONGEST_WAIT.as_secs()).unwrap();
@@ -226,7 +230,7 @@ fn nonsense_keeps_no_site_from_its_slots_for_longer_than_the_longest_wait() {
     let since_1970 = CALENDAR;
     assert_eq!(to_the_honest(3_600, since_1970), 0);
     assert!((15..=25).contains(&to_the_honest(day + 1, since_1970)));
-    // Visitors of the future have just come.
+    // Visitors from the future count as having just arrived.
     assert_eq!(to_the_honest(10, -1_000), 40);
 }
 

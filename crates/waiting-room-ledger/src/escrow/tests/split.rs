@@ -42,7 +42,7 @@ fn one_site_can_use_every_slot_although_others_have_reserves() {
     (0..4).for_each(|site| crowd(&mut net, site, 25));
     net.run(1..=3);
     assert!(net.sites[3].allowance() > 10);
-    // A site is asked for its reserve at most every fifth of a second.
+    // A site is asked for its reserve at most once in a fifth of a second.
     let pause = Duration::from_millis(200);
     let mut now = at(3);
     for visitor in 0..100 {
@@ -193,8 +193,8 @@ fn a_heartbeat_that_says_impossible_things_does_no_harm() {
     }
 }
 
-/// At the small site, each visitor waits for a moment and gives up. At the other site there is
-/// always a visitor that waits. Slots become free in bunches.
+/// At the small site, each visitor waits for a moment and gives up. At the other site, there is
+/// always a visitor waiting. Slots become free in bunches.
 #[test]
 fn a_site_without_a_line_for_a_moment_does_not_lose_its_turn() {
     let mut net = Net::new(10, 2, RULES);

@@ -26,12 +26,12 @@ fn count() -> impl Strategy<Value = u64> {
     prop_oneof![0..200_u64, 0..=MAX_COUNT, Just(MAX_COUNT)]
 }
 
-/// Digests of which some are those of [`RULES`].
+/// Digests, some of which are those of [`RULES`].
 fn digest() -> impl Strategy<Value = RulesDigest> {
     prop_oneof![Just(RulesDigest::of(&RULES)), any::<u64>().prop_map(RulesDigest::new)]
 }
 
-/// Fronts with up to as many buckets as there may be, of which some are as large as possible.
+/// Fronts with up to the maximum number of buckets, some of which are as large as possible.
 fn front() -> impl Strategy<Value = LineFront> {
     let begins = prop_oneof![0..1_000_u64, Just(340_000_000), any::<u32>().prop_map(u64::from)];
     let steps = vec((0..30_u64, prop_oneof![1..300_u32, Just(u32::MAX)]), 0..20);
@@ -85,7 +85,7 @@ prop_compose! {
 }
 
 prop_compose! {
-    /// A snapshot of the world with up to as many sites as one message carries.
+    /// A snapshot of the world with up to the number of sites that one message can carry.
     fn world()(
         (term, version, made_at, minute) in (term(), any::<u64>(), time(), minute()),
         (limit, active) in (any::<u32>(), any::<u32>()),
@@ -291,7 +291,7 @@ fn a_front_that_is_not_in_order_or_has_no_visitors_is_refused_by_name() {
     assert_eq!(with_front(&[1, 7, 0]), invalid("visitors"));
     assert_eq!(with_front(&[2, 7, 1, 0]), Err(WireError::Shorter));
     assert_eq!(with_front(&[1, 7, 1, 0]), Err(WireError::Longer));
-    // A bucket that begins later than any time, in one step and in two.
+    // A bucket that begins after the latest possible time, in one step and in two.
     assert_eq!(with_front(&[1, 0xff, 0xff, 0xff, 0xff, 0x0f, 1]), invalid("bucket"));
     let latest = [0xce, 0xfd, 0x9b, 0xdf, 0x0d];
     let with = |last: &[u8]| {
@@ -299,7 +299,7 @@ fn a_front_that_is_not_in_order_or_has_no_visitors_is_refused_by_name() {
         with_front(&bytes)
     };
     assert_eq!(with(&[0, 1]), invalid("bucket"));
-    // More visitors than a count may have.
+    // More visitors than a count may hold.
     assert_eq!(with_front(&[1, 7, 0xff, 0xff, 0xff, 0xff, 0x1f]), invalid("visitors"));
 }
 

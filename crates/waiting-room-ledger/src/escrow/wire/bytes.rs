@@ -1,10 +1,10 @@
-//! The parts of an encoded message: writing them, and reading them without trust.
+//! Writes the parts of an encoded message, and reads them without trusting the sender.
 
 use std::{error::Error, fmt, time::Duration};
 
 use waiting_room_core::Timestamp;
 
-/// The reason for which bytes are not a message.
+/// The reason why bytes are not a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WireError {

@@ -203,7 +203,7 @@ fn write_heartbeat(writer: &mut Writer, heartbeat: &Heartbeat) {
     for count in
         [heartbeat.granted, heartbeat.returned, heartbeat.used, heartbeat.want, heartbeat.demand]
     {
-        // A larger count is only possible if a peer has lied, and is bounded there again.
+        // A larger count is possible only if a peer has lied; the reader checks the bound again.
         writer.count(count.min(MAX_COUNT));
     }
     write_front(writer, &heartbeat.front);
@@ -299,8 +299,8 @@ fn read_site(reader: &mut Reader<'_>) -> Result<SiteId, WireError> {
     u16::try_from(number).map(SiteId::new).map_err(|_| WireError::Value { field: "site" })
 }
 
-// The kinds of messages. Those of the two directions differ, so that a message that is sent back to
-// its sender is none.
+// The kinds of messages. Those of the two directions differ, so that a message is invalid if it is
+// sent back to its sender.
 const HEARTBEAT: u8 = 1;
 const JOIN: u8 = 2;
 const CLAIM: u8 = 3;

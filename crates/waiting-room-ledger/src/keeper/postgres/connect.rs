@@ -13,7 +13,7 @@ use crate::keeper::{
     },
 };
 
-/// A connection, its prepared statements, and what its server continues.
+/// A connection, its prepared statements, and the lineage of its server.
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) client: Client,
@@ -60,8 +60,8 @@ impl Session {
 /// The time in which a server has to answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// A statement that waits for a lock, or a process that stops in the middle of a take-over, does not
-/// hold the room up for longer than a holder is waited for.
+/// A statement that waits for a lock, or a process that stops in the middle of a take-over, does
+/// not hold up the room for longer than the standbys wait for a holder.
 const LIMITS: &str = "
 SET statement_timeout = '2s';
 SET lock_timeout = '1s';

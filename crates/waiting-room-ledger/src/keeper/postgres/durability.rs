@@ -1,4 +1,4 @@
-//! Whether a server keeps what it acknowledges: its settings, and what it continues.
+//! Checks whether a server keeps what it acknowledges: its settings, and its lineage.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use crate::keeper::{
     postgres::sql::{LINEAGE, SETTINGS},
 };
 
-/// Whether another server may be promoted in place of this one, as the operator knows.
+/// Whether another server may be promoted in place of this one, according to the operator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Failover {
@@ -62,7 +62,7 @@ fn unfit(setting: impl Into<String>) -> Result<(), KeepError> {
     Err(KeepError::Unfit { setting: setting.into() })
 }
 
-/// The lineage of a room that has lost batches, which no server has.
+/// The lineage of a room that has lost batches. No server has it.
 const LOST: &str = "lost";
 
 /// The database cluster of a server, and its timeline.
@@ -81,8 +81,9 @@ impl Lineage {
         Ok(Self { system: row.get(0), timeline: row.get(1) })
     }
 
-    /// Refuses a server that does not continue the one of which the room was held `before`: it may
-    /// lack what that one had acknowledged. With a synchronous failover, the timeline may change.
+    /// Refuses a server that does not continue the one on which the room was held `before`, because
+    /// it may lack what that one had acknowledged. With a synchronous failover, the timeline may
+    /// change.
     pub(super) fn check(&self, before: &str, failover: Failover) -> Result<(), KeepError> {
         let is_same = match failover {
             Failover::None => self.to_string() == before,

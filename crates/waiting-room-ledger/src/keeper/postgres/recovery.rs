@@ -52,8 +52,8 @@ impl Corrections {
         self
     }
 
-    /// Sets the least term of the next ledger, which is above all terms that sites know. Otherwise it is
-    /// 1 025 or more above the kept one.
+    /// Sets the least term of the next ledger, which has to be above all terms that sites know. By
+    /// default, it is 1 025 or more above the kept term.
     #[must_use]
     pub const fn first_term(mut self, term: Term) -> Self {
         self.first_term = Some(term);
@@ -65,9 +65,10 @@ impl PostgresKeeper {
     /// Declares that what is kept may be older than what was acknowledged: the next ledger recovers
     /// the room. The ledger that holds it at present is fenced.
     ///
-    /// The list of sites, their fences and the limit are still used, so what the database has lost of
-    /// them is corrected in the same transaction. Without a site, its slots would be granted to others.
-    /// The term is raised by 1 024, to be above the terms that are lost. Returns what is kept then.
+    /// The list of sites, their fences and the limit are still used, so what the database has lost
+    /// of them is corrected in the same transaction. The slots of a site that is missing from the
+    /// list would be granted to others. The term is raised by 1 024, to be above the terms that are
+    /// lost. Returns what is kept then.
     ///
     /// # Errors
     ///
@@ -128,5 +129,5 @@ impl PostgresKeeper {
 /// The number of take-overs that may be lost with a database. A recovery raises the term by it, because
 /// sites do not obey a term that is lower than the last one they know.
 const TERMS_LOST: i64 = 1024;
-/// The number of batches that may be lost with a database, which is more than ever are.
+/// The number of batches that may be lost with a database, which is more than are ever lost.
 const BATCHES_LOST: i64 = 1 << 32;

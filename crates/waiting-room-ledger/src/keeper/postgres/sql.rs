@@ -1,5 +1,5 @@
 //! The tables and statements. Counts and times are unsigned, and are stored as the signed numbers
-//! with the same bits; all but random bits and lies are positive.
+//! with the same bits; all are positive, except for random bits and false reports.
 
 /// The tables, unless they exist.
 pub(super) const TABLES: &str = "
@@ -73,8 +73,8 @@ VALUES ($1, $2, 0, NULL, $3, $4, $5, $6, $7, $8, $9, false)
 ON CONFLICT DO NOTHING
 ";
 
-/// The accounts of sites that have none; standing 0 is `Away`. Those that have one are not drained any
-/// more.
+/// The accounts of sites that have none; standing 0 is `Away`. Those that have one are no longer
+/// drained.
 pub(super) const INSERT_SITES: &str = "
 INSERT INTO waiting_room_ledger_site
 SELECT $1, site, epoch_term, epoch_count, 0, NULL, 0, 0, NULL, false, NULL, NULL, NULL
@@ -100,7 +100,7 @@ SET timeline = 'lost', holder = NULL, term = least(term + 1, 4294967295)
 WHERE room = $1 AND NOT must_recover AND timeline <> 'lost'
 ";
 
-/// Fences accounts of which it is unknown which one was the last.
+/// Fences all accounts of sites when it is unknown which account was the last.
 pub(super) const FENCE: &str = "
 UPDATE waiting_room_ledger_site SET fence_term = $3, fence_count = $4
 WHERE room = $1 AND site = ANY ($2::integer[])
@@ -130,9 +130,9 @@ pub(super) const SELECT_CLAIMS: &str = "
 SELECT site, epoch_term, epoch_count, visitor FROM waiting_room_ledger_claim WHERE room = $1
 ";
 
-/// Stores a batch, if the term goes on, the batch is newer than the last one, and the last one that was
-/// acknowledged is still there. Returns how many rooms it has found, which is one or none, and the
-/// settings as in [`WATCH`].
+/// Stores a batch, if the term is still the same, the batch is newer than the last one, and the
+/// last one that was acknowledged is still there. Returns how many rooms it has found, which is one
+/// or none, and the settings as in [`WATCH`].
 pub(super) const KEEP: &str = "
 WITH holder AS (
     UPDATE waiting_room_ledger

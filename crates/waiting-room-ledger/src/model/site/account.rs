@@ -23,13 +23,13 @@ impl SiteLedger {
             self.ghosts.count = 0;
         }
         if self.is_recalled() {
-            // A visitor waits at another site, possibly for longer than any visitor here.
+            // A visitor at another site may have waited longer than any visitor here.
             self.give_back_surplus();
         }
         self.invariants();
     }
 
-    /// Gives back what is not needed, and what was promised to visitors who did not come.
+    /// Gives back what is not needed, and what was promised to visitors who did not show up.
     pub(super) fn give_back_surplus(&mut self) {
         let unused = self.unused();
         let is_leased = self.is_leased();
@@ -73,7 +73,7 @@ impl SiteLedger {
         SitePass { visitor, home: self.site, epoch: self.epoch, expires_at }
     }
 
-    /// Takes a visitor that has no slot here on the account, or keeps it there for longer.
+    /// Adds a visitor without a slot here to the account, or keeps it there for longer.
     ///
     /// This precedes any claim, so that a claimed slot has a user as soon as it arrives. The
     /// visitor may still use its old pass, which is void before this session lapses.
@@ -89,8 +89,8 @@ impl SiteLedger {
 
     /// Assigns slots to the sessions that are owed one, if there are enough for all of them.
     ///
-    /// They are not assigned to some of the sessions only. A slot that arrived by a claim belongs
-    /// to one visitor, and the total of granted slots does not show to which.
+    /// They are never assigned to only some of the sessions. A slot that was granted for a claim
+    /// belongs to one visitor, and the total of granted slots does not show which.
     pub(super) fn settle(&mut self) {
         if self.used() <= self.allowance() {
             self.sessions.settle();

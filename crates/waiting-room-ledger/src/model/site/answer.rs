@@ -11,7 +11,7 @@ use crate::escrow::{JoinRefused, SitePass, ToGlobal};
 pub enum Admission {
     /// The visitor is admitted, with this pass.
     Admit(SitePass),
-    /// The site has no slot, but another one may have. The visitor waits, and a later
+    /// The site has no slot, but another site may have one. The visitor waits, and a later
     /// [`SiteAction`] reports the outcome.
     Borrow {
         /// The latest time at which the wait ends.

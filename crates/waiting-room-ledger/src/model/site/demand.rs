@@ -20,9 +20,9 @@ pub(super) struct Demand {
     since: Timestamp,
 }
 
-/// Visitors that are held for a moment while a slot is requested from elsewhere. Returning visitors come
-/// before new ones, and those who have waited in the line before all others. Otherwise they are in the
-/// order of arrival.
+/// Visitors that are held for a moment while a slot is requested from elsewhere. Returning visitors
+/// come before new ones, and those who have waited in the line before all others. Apart from that,
+/// they are in the order of arrival.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Borrowers {
     new: VecDeque<Borrower>,
@@ -71,7 +71,7 @@ impl Demand {
 }
 
 impl Borrowers {
-    /// Lets a visitor wait: in the line of returning visitors if it is there already, else as a new
+    /// Lets a visitor wait: among the returning visitors if it is already there, otherwise as a new
     /// one. Returns the end of its wait; `None` if `until` has passed or the line is full.
     pub(super) fn wait(&mut self, borrower: Borrower, now: Timestamp) -> Option<Timestamp> {
         let is_returning = Self::holds(&self.returning, borrower.visitor);
@@ -79,7 +79,7 @@ impl Borrowers {
         Self::join(line, borrower, now)
     }
 
-    /// Lets a visitor wait that is on the account already and lacks a slot, ahead of new visitors.
+    /// Lets a visitor that is already on the account, but lacks a slot, wait ahead of new visitors.
     pub(super) fn wait_returning(
         &mut self,
         visitor: VisitorId,
@@ -148,8 +148,9 @@ impl Borrowers {
         line.iter().any(|borrower| borrower.visitor == visitor)
     }
 
-    /// Adds a visitor to a line, behind all that have joined the line of the site before it. A visitor
-    /// that is in it already keeps its position, and the earlier end of its two waits.
+    /// Adds a visitor to a line, behind all that have joined the line of the site before it. A
+    /// visitor that is already in the line to be joined keeps its position, and the earlier end of
+    /// its two waits.
     fn join(
         line: &mut VecDeque<Borrower>,
         borrower: Borrower,

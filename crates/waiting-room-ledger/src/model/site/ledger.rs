@@ -36,7 +36,7 @@ pub struct SiteLedger {
     pub(super) allowance: Allowance,
     /// The end of the lease. Passes are made only before it.
     pub(super) lease_end: Timestamp,
-    /// The time at which the message was sent that the newest grant replies to.
+    /// The time at which the site sent the message that the newest grant answers.
     pub(super) heard: Timestamp,
     /// The number of unused slots that the site may keep.
     pub(super) reserve: u64,
@@ -51,7 +51,7 @@ pub struct SiteLedger {
     pub(super) question: Question,
     /// The newest notice of the death of each site.
     pub(super) deaths: BTreeMap<SiteId, Death>,
-    /// The reason for which the site has no account, if it was refused one.
+    /// The reason why the site has no account, if it was refused one.
     pub(super) refused: Option<JoinRefused>,
 }
 
@@ -70,7 +70,7 @@ pub(super) enum Question {
     None,
     /// A request was sent at this time, and there is no reply yet.
     Open(Timestamp),
-    /// As `Open`, and visitors have arrived since that the request does not include.
+    /// As `Open`, but visitors whom the request does not include have arrived since.
     Outdated(Timestamp),
 }
 
@@ -112,8 +112,9 @@ impl SiteLedger {
     }
 
     /// Begins a new life of the ledger, without an account and without visitors, because the site
-    /// was switched off. Its caller calls this before anything else whenever it finds a ledger from
-    /// before: from before a start of the machine, of the store, or of the process that holds it.
+    /// was switched off. Its caller calls this before anything else whenever it finds a ledger that
+    /// is older than the last start of the machine, of the store, or of the process that holds the
+    /// ledger.
     ///
     /// The old ledger must no longer be used, even if its lease seems to be running: an operator may
     /// have [fenced](crate::escrow::GlobalLedger::fence) the site meanwhile, so that its slots belong
@@ -122,8 +123,8 @@ impl SiteLedger {
     /// # Errors
     ///
     /// Returns an error, and changes nothing, if the incarnation is the same as before, or if the
-    /// clock has been set back. By such a clock, passes of the last life would be honoured for longer
-    /// than their slots are held, so the caller waits until the clock has caught up.
+    /// clock has been set back. With such a clock, passes of the last life would be honoured for
+    /// longer than their slots are held, so the caller waits until the clock has caught up.
     pub fn restart(&mut self, incarnation: Incarnation, now: Timestamp) -> Result<(), ConfigError> {
         if now < self.clock {
             let given = format!("{now:?}");
@@ -198,7 +199,7 @@ impl SiteLedger {
         self.incarnation
     }
 
-    /// The reason for which the site has no account, if the global ledger refuses to give it one.
+    /// The reason why the site has no account, if the global ledger refuses to give it one.
     #[must_use]
     pub const fn refused(&self) -> Option<JoinRefused> {
         self.refused

@@ -63,15 +63,15 @@ impl Line {
         }
     }
 
-    /// Returns whether the global ledger knows that visitors in line want slots, and had too few of them.
-    /// It grants them as soon as they are free.
+    /// Returns whether the global ledger knows that visitors in line want slots, and had too few.
+    /// It then grants slots as soon as they are free.
     pub(super) fn is_served_later(&self, granted: u64) -> bool {
         let (before, wanted) = self.requested;
         !self.front.is_empty() && wanted > granted.saturating_sub(before)
     }
 
-    /// Keeps unused slots for the visitors in line, as far as they are wanted. Slots whose promise is over
-    /// are not promised again, because their visitors did not come.
+    /// Keeps unused slots for the visitors in line, as far as they are wanted. Slots whose promise
+    /// has expired are not promised again, because their visitors did not show up.
     pub(super) fn promise(&mut self, unused: u64, now: Timestamp) {
         let taken = unused.saturating_sub(self.promised).min(self.wanted);
         if self.promised_until <= now {
@@ -84,8 +84,8 @@ impl Line {
         }
     }
 
-    /// Forgets promises that are over, those of slots that are gone, and those that no visitor needs.
-    /// `newcomers` wait at the door, and are not in line.
+    /// Forgets promises that have expired, those of slots that are gone, and those that no visitor
+    /// needs. `newcomers` wait at the door, and are not in line.
     pub(super) fn review(&mut self, unused: u64, newcomers: u64, is_leased: bool, now: Timestamp) {
         let is_over = self.promised_until <= now || !is_leased;
         let needed = self.front.visitors() + newcomers;
@@ -100,7 +100,7 @@ impl Line {
         }
     }
 
-    /// Forgets all slots, because there is another account.
+    /// Forgets all slots, because the account has changed.
     pub(super) fn close(&mut self) {
         *self = Self { is_described: self.is_described, front: self.front, ..Self::default() };
     }

@@ -113,7 +113,7 @@ impl Sessions {
         self.owed.contains_key(&visitor)
     }
 
-    /// Returns whether a slot is held for a visitor, which may have left.
+    /// Returns whether a slot is held for a visitor, even if it has left.
     pub(super) fn holds(&self, visitor: VisitorId) -> bool {
         self.by_visitor.contains_key(&visitor) && !self.is_owed(visitor)
     }

@@ -144,7 +144,7 @@ impl SiteLedger {
             self.heard = grant.heard;
             self.reserve = grant.reserve;
             // The recall lapses after two heartbeats without another grant. A site that is cut off
-            // then keeps the slots that it holds, because nothing else is left to it.
+            // then keeps the slots that it holds, because it can get no others.
             let again = self.clock + 2 * self.rules.heartbeat;
             self.recalled_until = if grant.recall { again } else { Timestamp::ZERO };
         }
@@ -177,8 +177,8 @@ impl SiteLedger {
         is_news
     }
 
-    /// Handles a refusal: the site has no account, or has it no longer. Returns the reason if it is
-    /// another one than before.
+    /// Handles a refusal: the site gets no account, or loses the one that it had. Returns the
+    /// reason if it is a new one.
     fn receive_refused(&mut self, refused: &Refused) -> Option<JoinRefused> {
         let is_over = self.has_account && refused.over != self.epoch;
         if refused.incarnation != self.incarnation || is_over {

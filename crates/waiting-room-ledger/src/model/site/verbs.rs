@@ -181,8 +181,8 @@ impl SiteLedger {
     /// elsewhere, visitors of this site take no other slots, because the next one may belong to an older
     /// visitor.
     ///
-    /// The ledger of a site without a line is never told of one. Otherwise, its caller calls this before
-    /// [`tick`](Self::tick) whenever the line has changed.
+    /// This is never called at a site without a line. At a site with one, the caller calls it
+    /// before [`tick`](Self::tick) whenever the line has changed.
     pub fn set_line(&mut self, front: LineFront, now: Timestamp) {
         let is_new = self.line.front().is_empty() && !front.is_empty();
         self.line.describe(front);
@@ -203,8 +203,8 @@ impl SiteLedger {
         }
     }
 
-    /// The slots that the site asks for, and the visitors in line for whom it does. The first ones in line
-    /// take the slots that the site has.
+    /// The slots that the site asks for, and the visitors in line for whom it asks. The first ones
+    /// in line take the slots that the site has.
     pub(super) fn wants(&mut self) -> (u64, LineFront) {
         let usable = self.usable();
         let (want, front) = if self.line.is_empty() {

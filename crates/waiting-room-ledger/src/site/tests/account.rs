@@ -1,13 +1,14 @@
-//! The accounts of a site in its room are held against [`SiteLedger`], by random commands, on both
-//! engines. Both get the same visitors and the same messages of a real global ledger, which may be
-//! lost, repeated or late, and have to say the same after each of them.
+//! The accounts of a site in its room are compared with [`SiteLedger`], by random commands, on both
+//! engines. Both get the same visitors and the same messages from a real global ledger. The
+//! messages may be lost, repeated or late, and the two have to report the same after each of them.
 //!
 //! The account of slots and that of the minute are compared one at a time, with visitors who wait,
-//! while the other one is ample; and together, with visitors who do not wait.
+//! while the other account is ample. They are also compared together, with visitors who do not
+//! wait.
 //!
-//! The account of slots is also compared in a room with a line, of which its model is told. There, a
-//! newcomer is not held at the door, because the room keeps newcomers behind the line and a ledger does
-//! not; and all visitors fit into a front, because a ledger knows no others.
+//! The account of slots is also compared in a room with a line, which its model is told about.
+//! There, a newcomer is not held at the door, because the room keeps newcomers behind the line, but
+//! a ledger does not. All visitors fit into a front, because a ledger knows no others.
 
 mod world;
 
@@ -27,15 +28,15 @@ use crate::site::tests::support::start;
 /// Which accounts a room has, and which of them are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Accounts {
-    /// That of slots, in a room that has no other one.
+    /// The account of slots, in a room that has no other account.
     Slots,
-    /// That of slots, in a room that has no other one and whose visitors wait in line.
+    /// The account of slots, in a room that has no other account and whose visitors wait in line.
     Line,
-    /// That of slots, while the one of the minute is ample.
+    /// The account of slots, while that of the minute is ample.
     SlotsBesideMinute,
-    /// That of the minute, while the one of slots is ample.
+    /// The account of the minute, while that of slots is ample.
     Minute,
-    /// Both.
+    /// Both accounts.
     Both,
 }
 
@@ -67,13 +68,14 @@ impl Accounts {
     }
 }
 
-/// What has happened in the worlds of a comparison, which is of no use without it.
+/// The events in the worlds of a comparison, which proves nothing without them.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     /// The visitors who were admitted at once, and those who had waited.
     at_once: u64,
     later: u64,
-    /// The reports with a front, and those while unused slots were recalled.
+    /// The number of reports with a line front, and of those sent while unused slots were being
+    /// recalled.
     fronts: u64,
     recalls: u64,
     /// The slots that reports counted as used because they were promised.
@@ -94,10 +96,10 @@ impl AddAssign for Seen {
 enum Command {
     /// Time passes, in milliseconds.
     Advance(u64),
-    /// A visitor arrives who does not wait.
+    /// A visitor who does not wait arrives.
     Arrive,
-    /// A visitor arrives who waits for a slot, if one account is compared. In a room with a line, this
-    /// is the first visitor in it.
+    /// A visitor who waits for a slot arrives, if one account is compared. In a room with a line,
+    /// this is the first visitor in it.
     Borrow,
     /// A visitor arrives at the other site.
     Compete,
@@ -105,7 +107,7 @@ enum Command {
     Down { index: usize, kept: bool },
     /// The room is lost, with all of its visitors.
     Flush,
-    /// The global ledgers do what is due.
+    /// The `tick` of each global ledger is called.
     GlobalTick,
     /// Something happens in the line of the room, or in that of the other site.
     Line(InLine),
@@ -126,18 +128,18 @@ enum Command {
 /// What happens in a line.
 #[derive(Clone, Debug)]
 enum InLine {
-    /// A visitor checks in who is due.
+    /// A visitor who is due checks in.
     CheckIn(usize),
     /// A visitor leaves.
     Leave(usize),
     /// The visitors at the front of the other site's line take the slots that it has.
     ServeOther,
-    /// A visitor joins the line of the other site who has waited for this many seconds.
+    /// A visitor who has waited for this many seconds joins the line of the other site.
     JoinOther(u64),
 }
 
-/// The commands of a world with these accounts. In a world with a line, more time passes, in which visitors
-/// check in.
+/// The commands of a world with these accounts. In a world with a line, more time passes, so that
+/// visitors check in.
 fn commands(accounts: Accounts) -> BoxedStrategy<Vec<Command>> {
     let in_line = prop_oneof![
         8 => any::<usize>().prop_map(InLine::CheckIn),

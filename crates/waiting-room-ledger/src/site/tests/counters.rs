@@ -1,6 +1,6 @@
-//! A room that counts is held against [`SiteAdmission`] and its counters, which the simulation uses,
-//! by random commands, on both engines. Then come the things that only a room can do: lose its
-//! counters, and change the policy.
+//! A room that counts is compared with [`SiteAdmission`] and its counters, which the simulation
+//! uses, by random commands, on both engines. Then come the things that only a room can do: lose
+//! its counters, and change the policy.
 
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ const LIMIT: u32 = 12;
 enum Command {
     /// Time passes, in seconds.
     Advance(u64),
-    /// A visitor arrives, and waits for a slot of Anywhere's.
+    /// A visitor arrives, and waits for one of Anywhere's slots.
     Arrive,
     /// The site reports to the global ledger.
     Beat,
@@ -52,7 +52,7 @@ enum Command {
     Compete,
     /// The visitors of the other site leave.
     Empty,
-    /// The visitor leaves that was admitted first.
+    /// The visitor that was admitted first leaves.
     Leave,
 }
 
@@ -71,7 +71,7 @@ fn command() -> impl Strategy<Value = Command> {
 struct Model {
     admission: SiteAdmission,
     counter: TicketCounter,
-    /// The visitors that were drawn for from Anywhere's counter, and their minute.
+    /// The visitors for whom tickets were drawn from Anywhere's counter, and their minute.
     drawn: (Minute, u32),
     active: u32,
     admitted: (Minute, [u32; 2]),
@@ -117,7 +117,7 @@ impl Model {
     }
 }
 
-/// A room with its agent, the other site, the global ledger, and what the simulation says to it.
+/// A room with its agent, the global ledger, and the models of this site and of the other one.
 struct World {
     room: RedisStore,
     clock: ManualClock,
@@ -177,7 +177,7 @@ impl World {
         said
     }
 
-    /// Reports to the global ledger as well, and hears its answers.
+    /// Reports to the global ledger as well, and receives its answers.
     async fn beat(&mut self, at_door: u32) {
         let mut said = self.report(at_door).await;
         if said.counted.is_none() {
@@ -202,7 +202,7 @@ impl World {
 
     fn send(&mut self, message: &ToGlobal) -> Vec<ToSite> {
         let now = self.now();
-        // A message that was encoded and decoded.
+        // The message is encoded and decoded, as on the wire.
         let message = ToGlobal::decode(&message.encode()).unwrap();
         assert_eq!(self.global.receive(&message, now), []);
         let ToGlobal::Tally(tally) = message else { panic!("{message:?}") };
@@ -295,8 +295,8 @@ impl World {
         Ok(())
     }
 
-    /// Time passes. The agent reports at least at the beginning of each minute, when a visitor fixes
-    /// the slots in the simulation as well.
+    /// Time passes. The agent reports at least at the beginning of each minute. At that time, a
+    /// visitor fixes the slots in the simulation, too.
     async fn advance(&mut self, seconds: u64) -> Result<(), TestCaseError> {
         let until = self.now() + Duration::from_secs(seconds);
         while Minute::of(self.now()) < Minute::of(until) {
@@ -385,7 +385,7 @@ fn agree(engine: Engine) {
     assert!(admitted > 0 && refused > 0, "{admitted} and {refused} in {cases} worlds");
 }
 
-/// A world in which the site has admitted a visitor, by a slot of Anywhere's.
+/// A world in which the site has admitted a visitor with one of Anywhere's slots.
 async fn with_one_visitor(server: &str) -> (World, Pass) {
     let mut world = World::new(server, "one".to_owned()).await;
     world.arrive().await.unwrap();

@@ -28,7 +28,7 @@ use crate::{
 const BEGIN: Timestamp = Timestamp::from_secs(1_700_000_000);
 const RULES: EscrowRules = EscrowRules::new();
 
-/// A room with a line, and the global ledger that a test is.
+/// A room with a line. The test acts as the global ledger.
 struct Site {
     room: RedisStore,
     clock: ManualClock,
@@ -179,8 +179,8 @@ fn seconds(front: &LineFront) -> Vec<(u64, u32)> {
     front.buckets().map(|(at, visitors)| (at.since(BEGIN).as_secs(), visitors)).collect()
 }
 
-/// Visitors arrive, check in or not, and are admitted. After each step, the report has to say what
-/// follows from the whole line.
+/// Visitors arrive, check in or not, and are admitted. After each step, the report has to match
+/// what follows from the whole line.
 #[tokio::test]
 async fn the_front_begins_behind_the_visitors_with_a_slot() {
     let seed = getrandom::u64().unwrap();
@@ -263,7 +263,7 @@ async fn a_long_line_takes_no_more_commands_than_a_short_one() {
         // Five visitors in each bucket, of whom some may be away.
         assert_eq!((said.front.buckets().count(), said.want), (16, said.front.visitors()));
         assert!((50..=80).contains(&said.want), "{engine}: {said:?}");
-        // The polls of the node take a few dozen in each second.
+        // The polls of the node take a few dozen commands per second.
         assert!(calls <= 150, "{engine}: {calls} commands");
     }
 }
@@ -284,7 +284,7 @@ async fn a_random_line_has_no_front_and_asks_for_a_few() {
     }
 }
 
-/// The places of a draw are no times, so all entrants are alike.
+/// The places of a draw are not times, so all entrants are treated alike.
 #[tokio::test]
 async fn the_entrants_of_a_draw_have_come_at_the_beginning_of_its_prequeue() {
     let after = |seconds| BEGIN + Duration::from_secs(seconds);

@@ -1,5 +1,5 @@
-//! What a site does without a lease, after a loss, and when a clock is wrong. The global ledger is the
-//! test.
+//! A site without a lease, after a loss, and when a clock is wrong. The test acts as the global
+//! ledger.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ async fn a_room_has_the_slots_of_its_account_under_any_rules() {
         site.admitted().await;
         site.admitted().await;
         site.waits(Reason::QueuedActiveLimit).await;
-        // An operator's change of the rules does not bring the slots of the rules back.
+        // A change of the rules by an operator does not bring back the slots in the rules.
         site.room.configure(|rules| rules.mode(RoomMode::QueueAll)).await.unwrap();
         site.room.configure(|rules| rules.mode(RoomMode::Auto)).await.unwrap();
         site.waits(Reason::QueuedActiveLimit).await;
@@ -159,7 +159,7 @@ async fn a_lost_room_counts_all_slots_as_in_use_until_the_session_is_over() {
             site.renewed(pass).await;
             assert_eq!(site.say().await.slots.used, 3, "its slot is one of those that are kept");
         }
-        // A pass that nobody has got from this site finds no slot.
+        // A pass that this site has given to no visitor finds no slot.
         let mut foreign = passes[0];
         foreign.id = VisitorId::new(99);
         assert_eq!(site.room.renew(foreign).await.unwrap(), Renewal::End);
@@ -295,7 +295,7 @@ async fn slots_that_the_line_will_use_are_not_given_back() {
             (0, 2, 1, 1)
         );
 
-        // Nobody takes it, so it goes back.
+        // No visitor takes it, so it goes back.
         site.clock.advance(Duration::from_secs(4));
         let epoch = said.slots.epoch;
         let heard = site.clock.now();

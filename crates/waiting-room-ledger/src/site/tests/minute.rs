@@ -1,5 +1,5 @@
-//! The limit on new visitors as one of all sites, in the room of a site. The global ledgers are the
-//! test.
+//! The limit on new visitors that all sites share, in the room of one site. The test acts as the
+//! global ledgers.
 
 mod losses;
 
@@ -44,11 +44,12 @@ async fn a_place_is_held_for_sixty_seconds_by_every_clock_within_the_drift() {
         let fast = |time: Duration| time + time / 256;
         site.pass_with_leases(MINUTE).await;
         site.waits(Reason::QueuedRate).await;
-        // Neither a sweep nor a snapshot forgets the places, but they are not of the last minute.
+        // Neither a sweep nor a snapshot forgets the places, but they no longer belong to the last
+        // minute.
         site.room.sweep().await.unwrap();
         assert_eq!(site.room.snapshot().await.unwrap().new_in_last_minute, 0);
         site.waits(Reason::QueuedRate).await;
-        // Nor does another admission.
+        // Another admission does not forget them either.
         site.grant(NewVisitors, 1).await;
         site.admitted().await;
         assert_eq!(site.figures(NewVisitors).await, [3, 0, 3, 0]);
@@ -140,7 +141,8 @@ async fn slots_are_requested_only_for_visitors_with_a_place_in_the_minute() {
         site.grant(ActiveVisitors, 2).await;
         assert_eq!(site.figures(ActiveVisitors).await, [2, 0, 2, 0]);
         assert_eq!(site.say().await.free, 2);
-        // A place that no visitor takes is not kept for long, and no slot without a place.
+        // A place that no visitor takes is not kept for long, and neither is a slot without a
+        // place.
         site.admitted().await;
         site.at_door = 2;
         site.pass(Duration::from_secs(3));
@@ -201,7 +203,7 @@ async fn the_room_follows_the_node_that_speaks_for_the_site() {
         let said = site.say().await;
         assert!(!said.speaks && said.minute.is_some());
         site.waits(Reason::QueuedRate).await;
-        // It is the only one left. The limit in the rules is one visitor.
+        // It is the only node left. The limit in the rules is one visitor.
         site.pass(Duration::from_secs(6));
         let said = site.say().await;
         assert!(said.speaks && said.minute.is_none());

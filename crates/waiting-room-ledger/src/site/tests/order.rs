@@ -100,7 +100,7 @@ impl World {
         )
     }
 
-    /// Lets a site report, and hands the answers over, which may ask for further reports.
+    /// Lets a site report, and delivers the answers, which may ask for further reports.
     async fn exchange(&mut self, site: usize) {
         let mut reports = vec![site];
         while let Some(site) = reports.pop() {
@@ -140,7 +140,7 @@ impl World {
         }
     }
 
-    /// Lets `STEP` pass: the sites report, and the visitors check in who are due.
+    /// Lets `STEP` pass: the sites report, and the visitors who are due check in.
     async fn step(&mut self) {
         self.steps += 1;
         self.clock.advance_to(self.now());
@@ -163,7 +163,7 @@ impl World {
         }
     }
 
-    /// The most seconds by which an admitted visitor came after one that still waited.
+    /// The most seconds by which an admitted visitor had arrived after one that was still waiting.
     fn out_of_order(&self) -> u64 {
         let by = |admitted: &Admitted| {
             admitted.before.map_or(0, |oldest| admitted.arrived.since(oldest).as_secs())
@@ -197,8 +197,9 @@ async fn freed_slots_go_to_visitors_that_have_waited_longer_at_another_site() {
     assert!(world.out_of_order() <= 5, "{} s out of order", world.out_of_order());
 }
 
-/// The sessions of a crowd end at about the same time. The visitors of the first site have waited for
-/// longer than all of the second one, and are more than it has ever admitted.
+/// The sessions of a crowd end at about the same time. The visitors of the first site have waited
+/// longer than all those of the second one, and there are more of them than the first site has ever
+/// admitted.
 #[tokio::test]
 async fn a_site_with_the_longest_waiting_visitors_gets_freed_slots_at_once() {
     const LIMIT: u32 = 120;
@@ -210,7 +211,7 @@ async fn a_site_with_the_longest_waiting_visitors_gets_freed_slots_at_once() {
         }
         world.pass(1).await;
     }
-    // Those who came too late for a slot.
+    // The visitors who came too late for a slot.
     world.waiting.clear();
     for site in [0, 1] {
         for _ in 0..15 {

@@ -1,4 +1,4 @@
-//! A site that shares one limit or both, and the global ledgers that a test is.
+//! A site that shares one limit or both. The test acts as the global ledgers.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ pub(super) const LEASE: Duration = Duration::from_secs(30);
 pub(super) const SLOTS: EscrowRules =
     EscrowRules::new().session(Duration::from_secs(270)).lease(LEASE);
 pub(super) const MINUTE: EscrowRules = EscrowRules::rolling_minute().lease(LEASE);
-/// The rules of a site of slots alone.
+/// The rules of a site that shares only slots.
 pub(super) const SHORT: EscrowRules =
     EscrowRules::new().session(Duration::from_secs(90)).lease(LEASE);
 pub(super) use SharedLimit::{ActiveVisitors, NewVisitors};
@@ -56,7 +56,7 @@ pub(super) struct Site {
     pub(super) lives: u64,
     pub(super) at_door: u32,
     pub(super) node: u64,
-    /// How long a place is held as the node has it that reports.
+    /// How long a place is held, according to the node that reports.
     pub(super) minute: Option<Duration>,
     visitors: u128,
 }
@@ -78,7 +78,7 @@ pub(super) fn account(limit: SharedLimit, said: &SiteReport) -> AccountReport {
 impl Site {
     /// A site with this many slots and places in the minute.
     pub(super) async fn with(engine: Engine, slots: u64, places: u64) -> Self {
-        // The limits in the rules have no say.
+        // The limits in the rules have no effect.
         let rules = RoomRules::new("shop", 100).session_duration(Duration::from_secs(240));
         let rules = rules.new_users_per_minute(1);
         let mut site = Self::new(engine, rules, SLOTS, Some(held())).await;
@@ -256,7 +256,7 @@ impl Site {
         self.lives += 1;
     }
 
-    /// The server has another run id than the one that has written the room.
+    /// The run id of the server changes, so that it differs from the one that wrote the room.
     pub(super) async fn restart(&mut self) {
         let () = self.connection().await.hset("{wr:shop}:room", "server", "other").await.unwrap();
         self.lives += 1;

@@ -11,14 +11,15 @@ use super::super::schedule::PlannedEvent;
 pub(super) struct ModelDraw {
     pub(super) event: PlannedEvent,
     pub(super) highest: u32,
-    /// The start of the event, and the time until which entrants who have not come count as ahead.
+    /// The start of the event, and the time until which entrants who have not checked in count as
+    /// ahead.
     pub(super) started: Option<(Timestamp, Timestamp)>,
     /// The order of the entrants, once their number is known.
     pub(super) order: Option<Shuffle>,
     /// The numbers of the entrants who were admitted or have left.
     pub(super) departed: Vec<u32>,
     /// For each entrant whose ticket is from before a loss of state: how many entrants with better
-    /// places did not wait any more.
+    /// places no longer waited.
     pub(super) waited: BTreeMap<u32, u32>,
 }
 
@@ -53,8 +54,8 @@ impl ModelDraw {
         self.started.is_some_and(|(_, settled_at)| now < settled_at)
     }
 
-    /// Starts the event, as the room notices it at `now`. A room that has noticed nothing of the
-    /// prequeue does not know the number of entrants.
+    /// Starts the event. The room notices the start at `now`. A room that has noticed nothing of
+    /// the prequeue does not know the number of entrants.
     pub(super) fn start(&mut self, at: Timestamp, now: Timestamp, refresh: Duration, knows: bool) {
         if self.started.is_none() {
             self.started = Some((at, now + settles_after(refresh)));
@@ -69,7 +70,7 @@ impl ModelDraw {
         self.started = self.started.map(|(start, _)| (start, now));
     }
 
-    /// Fixes the number of entrants, once all of them have had the time to present their numbers.
+    /// Fixes the number of entrants, once all of them have had time to present their numbers.
     pub(super) fn settle(&mut self, now: Timestamp) {
         let is_settled = self.started.is_some_and(|(_, settled_at)| settled_at <= now);
         if is_settled && self.order.is_none() {

@@ -69,24 +69,24 @@ impl Model {
         self.prequeue.as_ref().is_some_and(|event| event.is_drawn)
     }
 
-    /// Returns whether entrants who have not come since a start count as ahead.
+    /// Returns whether entrants who have not checked in since a start count as ahead.
     pub(crate) fn is_unsettled(&self, now: Timestamp) -> bool {
         self.draw.as_ref().is_some_and(|draw| draw.is_unsettled(now))
     }
 
-    /// Returns whether entrants are in line who have not checked in since the start.
+    /// Returns whether the line has entrants who have not checked in since the start.
     pub(crate) fn has_moved_entrants(&self) -> bool {
         self.places.iter().any(|place| place.is_moved)
     }
 
-    /// Returns the name of the event of the latest draw and the number of its entrants, once it has
-    /// taken place.
+    /// Returns the name of the event of the latest draw and the number of entrants, once the draw
+    /// has taken place.
     pub(crate) fn drawn(&self) -> Option<(String, u32)> {
         let draw = self.draw.as_ref()?;
         Some((draw.event.name(), draw.order.as_ref()?.entrants()))
     }
 
-    /// Returns the figures of the event that takes place or comes next.
+    /// Returns the figures of the event that is in progress or comes next.
     pub(crate) fn event_figures(&self, now: Timestamp) -> Option<EventFigures> {
         let draw = self.draw.as_ref();
         EventFigures::of(self.schedule.phase_at(now), now, |commitment| {
@@ -150,7 +150,7 @@ impl Model {
         ticket.entrant.is_some() && self.draw.as_ref().is_some_and(is_open)
     }
 
-    /// Returns the number of entrants who count as ahead although they may not have come yet.
+    /// Returns the number of entrants who count as ahead although they may not have checked in yet.
     pub(super) fn expected_ahead(&self, ticket: &Ticket, order: u64, now: Timestamp) -> usize {
         let Some(draw) = self.draw.as_ref().filter(|draw| draw.is_unsettled(now)) else { return 0 };
         match (ticket.entrant.and_then(|entrant| entrant.place), draw.started) {

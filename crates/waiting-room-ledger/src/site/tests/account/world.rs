@@ -1,4 +1,4 @@
-//! A room and the ledgers that it is held against.
+//! A room and the ledgers that it is compared with.
 
 mod line;
 
@@ -73,11 +73,11 @@ pub(super) struct World {
     incarnations: u64,
     /// The visitors that wait at the door, and those whose admission may be undone.
     door: BTreeSet<VisitorId>,
-    /// Whether a visitor waits at the door of which the room has not been told.
+    /// Whether a visitor waits at the door without the room having been told.
     is_untold: bool,
     begun: Vec<VisitorId>,
     lines: Lines,
-    /// The arrivals that the room was not told of.
+    /// The arrivals that the room was not told about.
     arrivals: u64,
     pub(super) seen: Seen,
 }
@@ -126,7 +126,7 @@ impl Side {
         matches!(self.model.clone().admit_by(visitor, now, now), Admission::Admit(_))
     }
 
-    /// Hands the answers of the global ledger over. The other site has a perfect network.
+    /// Delivers the answers of the global ledger. The other site has a perfect network.
     fn answer(&mut self, mut messages: Vec<Outgoing>, now: Timestamp) {
         self.kept.apply(&self.global.changes()).unwrap();
         while let Some(outgoing) = messages.pop() {
@@ -159,7 +159,7 @@ impl Side {
         }
     }
 
-    /// Lets the other site do what is due.
+    /// Calls the other site's `tick`.
     fn tick_other(&mut self, now: Timestamp) {
         for action in self.other.tick(now) {
             if let SiteAction::Send(message) = action {
@@ -218,7 +218,7 @@ impl World {
         world
     }
 
-    /// Lets the room notice the time, and what it has to give back because of it.
+    /// Lets the room process the current time, and return the slots that it then has to give back.
     async fn advance_room(&mut self) {
         self.room.sweep().await.unwrap();
         let limit = SharedLimit::ActiveVisitors;
@@ -270,8 +270,8 @@ impl World {
         }
     }
 
-    /// Sends what one model says, which the room has to say as well. The room reports on all accounts
-    /// at once, so the other models have to speak, too.
+    /// Sends the message of one model, which the room has to send as well. The room reports on all
+    /// accounts at once, so the other models have to report, too.
     async fn send(&mut self, from: usize, message: ToGlobal) -> Result<(), TestCaseError> {
         let now = self.now;
         let mut messages = Vec::new();
@@ -344,7 +344,7 @@ impl World {
         }
     }
 
-    /// Carries out what a model has decided, which the room has to decide as well.
+    /// Carries out the decisions of a model, which the room has to make as well.
     async fn act(&mut self, side: usize, actions: Vec<SiteAction>) -> Result<(), TestCaseError> {
         for action in actions {
             match action {
@@ -369,8 +369,8 @@ impl World {
 
     /// Hands a message to the room and to its model.
     ///
-    /// A recalled slot is given back unless a visitor is known to wait for it, so the room has to know
-    /// the same visitors as the model, and is asked for a report. In a site, the visitor asks again.
+    /// A recalled slot is given back unless a visitor is known to wait for it, so the room has to
+    /// know the same visitors as the model, and is asked for a report. In a site, visitors retry.
     async fn down(&mut self, side: usize, message: &ToSite) -> Result<(), TestCaseError> {
         if self.is_untold && matches!(message, ToSite::Grant(grant) if grant.recall) {
             let model = &mut self.sides[side].model;
@@ -416,7 +416,7 @@ impl World {
         self.advance_room().await;
         let now = self.now;
         for side in &mut self.sides {
-            // A visitor that is not there leaves, so that the model notices the time as well.
+            // An unknown visitor leaves, so that the model notices the time as well.
             side.model.leave(VisitorId::new(0), now);
         }
         match *command {
@@ -490,7 +490,7 @@ impl World {
         self.tick().await
     }
 
-    /// Does what is due, as the caller of a ledger does after each verb.
+    /// Calls `tick`, as the caller of a ledger does after each verb.
     async fn tick(&mut self) -> Result<(), TestCaseError> {
         self.advance_room().await;
         if self.accounts == Accounts::Line {

@@ -9,7 +9,7 @@ use crate::site::tests::site::{
     ActiveVisitors, BEGIN, MINUTE, NewVisitors, SLOTS, Site, held, on_each,
 };
 
-/// The time after which no place of before a loss can be in use, in whole microseconds.
+/// The time after which no place from before a loss can be in use, in whole microseconds.
 fn gone() -> Duration {
     let [(_, held), _, (_, margin), ..] = MINUTE.times();
     let micros = (held + margin).as_nanos().div_ceil(1_000);
@@ -41,7 +41,7 @@ async fn a_lost_room_counts_all_places_as_taken_until_the_minute_is_over() {
         site.waits(Reason::QueuedRate).await;
 
         site.pass_with_leases(gone() - TICK).await;
-        // The visitor of after the loss is no longer one of the last minute.
+        // The visitor that was admitted after the loss no longer counts as one of the last minute.
         site.admitted().await;
         site.waits(Reason::QueuedRate).await;
         site.pass(TICK);
@@ -104,7 +104,7 @@ async fn a_life_that_is_fenced_in_one_account_goes_on_in_the_other_one() {
         site.pass(Duration::from_secs(5));
         assert!(site.renewed(pass).await.expires_at > pass.expires_at, "the session goes on");
 
-        // The visitor of the last life counts, so the site owes a place.
+        // The visitor from the site's last life counts, so the site owes a place.
         site.join(NewVisitors, 0).await;
         site.grant(NewVisitors, 1).await;
         site.waits(Reason::QueuedRate).await;

@@ -1,4 +1,4 @@
-//! The line of the room, of which its model is told, and the line of the other site.
+//! The line of the room, which its model is told about, and the line of the other site.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -8,7 +8,8 @@ use waiting_room_core::{RoomRules, Store, Ticket, Timestamp, Verdict, VisitorId}
 use super::{OTHERS, SITE_OF_LINE, Side, World, disagree};
 use crate::{escrow::LineFront, model::Admission, site::tests::account::InLine};
 
-/// The most visitors in a line. So all of them are in the front, which is all that a ledger knows.
+/// The most visitors in a line, so that all of them are in the front, which is all that a ledger
+/// knows.
 const LONGEST: usize = LineFront::MAX_BUCKETS;
 /// Visitors check in every five seconds at least, and lose their places in a world.
 const REFRESH: Duration = Duration::from_secs(5);
@@ -53,7 +54,8 @@ fn front(arrivals: impl Iterator<Item = Timestamp>) -> LineFront {
 }
 
 impl Side {
-    /// Whether the model has a slot for a visitor with `ahead` others ahead, and one for each of those.
+    /// Whether the model has a slot for a visitor with `ahead` others ahead, and a slot for each of
+    /// these.
     fn has_slot_behind(&self, ahead: usize, now: Timestamp) -> bool {
         let mut model = self.model.clone();
         (0..=ahead as u128).all(|number| {
@@ -112,8 +114,9 @@ impl World {
         self.note(visitor, None, ahead, verdict)
     }
 
-    /// The first visitor in line checks in, and is held at the door if there is no slot. No other one
-    /// is, because a ledger that gets a slot admits a visitor who is held, whoever is ahead.
+    /// The first visitor in line checks in, and is held at the door if there is no slot. No other
+    /// visitor is, because a ledger that gets a slot admits a visitor who is held, no matter who is
+    /// ahead.
     pub(super) async fn wait_at_door(&mut self) -> Result<(), TestCaseError> {
         let now = self.now;
         let Some(&(since, visitor)) = self.lines.present.first() else { return Ok(()) };
@@ -151,7 +154,8 @@ impl World {
         self.note(id, Some(first_seen), ahead, verdict)
     }
 
-    /// Holds a verdict against the model. A visitor has been in line since it arrived, or not at all.
+    /// Compares a verdict with the model. A visitor has been in line since it arrived, or not at
+    /// all.
     fn note(
         &mut self,
         visitor: VisitorId,
