@@ -26,8 +26,8 @@ use crate::body::ResponseBody;
 
 /// A layer of this crate for axum, and the service that it creates.
 ///
-/// The responses have axum's own body, which axum's router does not box. Otherwise the layer
-/// behaves like the one inside it. A layer without this wrapper works in axum too, but costs one
+/// The responses have axum's own body, which axum's router does not box. The service inside the layer
+/// has to answer with that body as well. Otherwise the layer behaves like the one inside it. A layer without this wrapper works in axum too, but costs one
 /// more allocation for each response.
 ///
 /// ```
