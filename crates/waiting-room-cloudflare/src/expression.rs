@@ -292,5 +292,5 @@ const MAX_LEN: usize = 4096;
 /// The maximum number of nested parentheses and negations.
 const MAX_DEPTH: usize = 32;
 
-/// The maximum number of branches of one expression, which is also that of the rules of a layer.
+/// The maximum number of branches of one expression. A layer has the same maximum of rules.
 const MAX_BRANCHES: usize = 100;

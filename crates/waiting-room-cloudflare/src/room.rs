@@ -111,10 +111,9 @@ impl WaitingRoom {
         lists.into_iter().flatten().collect()
     }
 
-    /// Returns the configuration of the room. Use
-    /// [`into_builder`](WaitingRoomConfig::into_builder) to add what the list of
-    /// [unsupported](Self::unsupported) settings asks for, such as a challenge, and the keys of the
-    /// tokens.
+    /// Returns the configuration of the room. Use [`into_builder`](WaitingRoomConfig::into_builder)
+    /// to add the keys of the tokens, and what the list of [unsupported](Self::unsupported)
+    /// settings asks for, such as a challenge.
     ///
     /// The configuration contains the events, which need a store that supports them.
     ///

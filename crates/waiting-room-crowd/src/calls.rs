@@ -1,6 +1,6 @@
 //! The calls that a request has made to the store of its room, as reported in the response.
 //!
-//! Response times do not show whether a request with a pass takes no round trip, and that of a
+//! Response times do not show whether a request with a pass takes no round trip, and a request of a
 //! newcomer takes one. So the nodes of some programs count the calls, and report them in a header
 //! of the response. The crowd adds them up.
 

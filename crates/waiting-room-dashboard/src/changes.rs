@@ -114,7 +114,7 @@ async fn carry_out(
 }
 
 /// Makes a change, if the rules are still those of the preview. Returns the rules before and after
-/// it, as the audit log describes them, and whether it was made.
+/// the change, as the audit log describes them, and whether it was made.
 async fn apply(
     room: &RoomHandle,
     change: Change,

@@ -45,8 +45,8 @@ fn time_to_serve(visitors: u32, per_minute: f64) -> Option<Duration> {
 /// Returns how long the line takes to drain under these limits, or `None` if it does not.
 ///
 /// Sessions end as often as visitors are admitted now. With more slots, proportionally more of them
-/// end. While slots are free, only the limit on new visitors decides, and the free slots are used up
-/// by the visitors that it allows beyond the sessions that end.
+/// end. While slots are free, only the limit on new visitors decides. The visitors that it allows
+/// beyond the number of sessions that end use up the free slots.
 ///
 /// ```text
 ///  too many active:  ── they leave ──┐

@@ -70,8 +70,8 @@
 //!   reclaimed, it resumes; otherwise it [joins](Join) again, without slots.
 //! - *A site loses its ledger*: the new [`Incarnation`] inherits the allowance, and counts all of
 //!   it as in use until every old pass is void or has been presented.
-//! - *A site is switched off*: when it is on again, it begins a new life, even
-//!   if its ledger has survived. An operator may have [fenced](GlobalLedger::fence) it meanwhile. A
+//! - *A site is switched off*: when it is switched on again, it begins a new life, even if its
+//!   ledger has survived. An operator may have [fenced](GlobalLedger::fence) it meanwhile. A
 //!   virtual machine that is paused is not off, because it continues with its ledger.
 //! - *The global ledger is lost*: if a keeper has stored its [changes](GlobalLedger::changes), a
 //!   [new one](GlobalLedger::restore) [takes over](Kept::take_over) with a higher [`Term`], and
@@ -98,10 +98,10 @@
 //! # What it does not do
 //!
 //! It opens no connection, reads no clock and stores nothing: a caller stores all
-//! [changes](GlobalLedger::changes) so far before it sends an answer. It does not order visitors: that is
-//! the task of a line, and slots are assigned in the order in which `admit` is
-//! called. It assumes that an earlier ledger has stopped when its replacement is created, and that a
-//! pass of another site is checked against the latest time that the clock of its home can show.
+//! [changes](GlobalLedger::changes) so far before it sends an answer. It does not order visitors:
+//! that is the task of a line, and slots are assigned in the order in which `admit` is called. It
+//! assumes that an earlier ledger has stopped when its replacement is created, and that a pass from
+//! another site is checked against the latest time that the clock of its home can show.
 
 mod census;
 pub(crate) mod epoch;

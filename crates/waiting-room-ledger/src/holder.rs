@@ -12,11 +12,11 @@
 //! # Why no answer of an earlier term does harm
 //!
 //! Each batch is stored before its answers are sent, even if it contains no change, and the keeper
-//! refuses it if another process has taken over. A lease runs from the time at which its site sent
-//! the message that is answered, which is before the batch was stored, and thus before any later
-//! take-over. So a lease that is renewed here is over before the next ledger counts it as over,
-//! however late the answer arrives. The totals of a grant are stored, so the next ledger knows
-//! them.
+//! refuses the batch if another process has taken over. A lease runs from the time at which its
+//! site sent the message that is answered. That was before the batch was stored, and thus before
+//! any later take-over. So a lease that is renewed here is over before the next ledger counts it as
+//! over, however late the answer arrives. The totals of a grant are stored, so the next ledger
+//! knows them.
 //!
 //! For the same reason, a process that was suspended does no harm. After it is resumed, it also
 //! sends nothing that belongs to its term: answers that could not be sent within [`FRESH`] of the

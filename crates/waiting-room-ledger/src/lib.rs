@@ -13,9 +13,9 @@
 //!  operator ─ OperatorLink ─┘
 //! ```
 //!
-//! The number of messages depends on the number of sites, not on that of visitors. A site that has nothing
-//! to report sends eight messages in the time of a lease, and a site that admits visitors at the limit sends
-//! a few each second.
+//! The number of messages depends on the number of sites, not on the number of visitors. A site
+//! that has nothing to report sends eight messages in the time of a lease, and a site that admits
+//! visitors at the limit sends a few each second.
 //!
 //! # The promise
 //!
@@ -77,7 +77,7 @@
 //!
 //! The ledger does not decide about visitors: the rooms of the sites do. It encrypts nothing: the
 //! frames are sealed, so they cannot be forged, repeated or reordered, but they can be read. It
-//! elects no leader: the keeper determines which process holds a room.
+//! does not elect a leader: the keeper determines which process holds a room.
 //!
 //! # Features
 //!

@@ -144,8 +144,8 @@ impl LedgerLink {
         Self { up, down, state, task }
     }
 
-    /// Sends a message if there is a stream. Otherwise, or if 256 messages wait already, it is lost,
-    /// and the ledger of the site repeats it.
+    /// Sends a message if there is a stream. Otherwise, or if 256 messages are already waiting, the
+    /// message is lost, and the ledger of the site repeats it.
     pub fn send(&self, message: ToGlobal) {
         if matches!(*self.state.borrow(), LinkState::Connected { .. }) {
             // If the queue is full, the message is lost.

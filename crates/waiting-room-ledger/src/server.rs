@@ -105,9 +105,9 @@ impl ServerKeys {
 
 /// Accepts the streams of sites and operators for the rooms of this process.
 ///
-/// The server bounds what clients can make it hold: it has up to 8 192 connections at a time, 512 of one
-/// address without an accepted greeting, and two streams on each. A greeting has to be complete within
-/// 5 s, and a client that does not read a frame within 5 s is disconnected.
+/// The server bounds what clients can make it hold: it has up to 8 192 connections at a time, 512
+/// from one address without an accepted greeting, and two streams on each. A greeting has to be
+/// complete within 5 s, and a client that does not read a frame within 5 s is disconnected.
 #[derive(Debug)]
 pub struct LedgerServer {
     rooms: BTreeMap<String, HolderHandle>,

@@ -17,7 +17,7 @@
 //! ```
 //!
 //! - *Lower bounds* (active visitors, new visitors in 60 seconds) begin when an answer has arrived
-//!   and end at the last moment of which it is certain that the visitor counts.
+//!   and end at the last moment at which the visitor certainly counts.
 //! - *Upper bounds* (whether the room is full, which visitors stand ahead) begin when a request
 //!   departs and end when no effect of it can be left. A request in flight may always be the one
 //!   that took the slot.

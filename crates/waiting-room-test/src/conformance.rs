@@ -5,8 +5,8 @@
 //! whose state outlives the process.
 //!
 //! A seeded stream of commands goes to the store and, at the same instants, to a naive model. Both
-//! must give the same replies: each verdict with its reason, its position and every field of the
-//! proof that it contains, and the numbers of the snapshot.
+//! must give the same replies: each verdict, with its reason, its position and every field of its
+//! proof, and the numbers of the snapshot.
 //!
 //! ```text
 //!              ┌────────► store ──── reply ───┐

@@ -82,7 +82,7 @@ impl Epoch {
     }
 }
 
-/// The number of slots ever granted in an epoch, and the number of them that were given back.
+/// The number of slots ever granted in an epoch, and the number of those that were given back.
 ///
 /// This is the bounded counter of Balegas et al. (2015) for one pair of replicas. Each count has
 /// one writer: the global ledger grants, and the site returns. The other side keeps the greater of

@@ -16,7 +16,7 @@ use crate::{
     escrow::{Epoch, EscrowRules, Incarnation, Term},
 };
 
-/// Everything that is stored of a global ledger: the limit, the rules, and the account of each site.
+/// The stored state of a global ledger: the limit, the rules, and the account of each site.
 ///
 /// It contains no time of the global ledger's clock, so it can be restored on another machine.
 ///
@@ -272,8 +272,8 @@ impl Fence {
     }
 
     /// Fences every account that a site has had, although it is unknown which one was the last. The
-    /// ledger that recovers the room replaces the epoch of
-    /// this fence by one before all of its own accounts.
+    /// ledger that recovers the room replaces the epoch of this fence with one before all of its
+    /// own accounts.
     #[must_use]
     pub const fn of_all_accounts() -> Self {
         Self::new(Epoch::new(Term::new(u32::MAX), u32::MAX), None)

@@ -173,7 +173,7 @@ impl Member {
     }
 
     /// Applies a report of the site. Its totals of granted and returned slots count whenever they
-    /// arrive; the rest only if the report is not older than the last one.
+    /// arrive; the rest counts only if the report is not older than the last one.
     pub(super) fn receive(&mut self, heartbeat: &Heartbeat, lease_end: Timestamp, now: Timestamp) {
         self.allowance.raise_granted(heartbeat.granted);
         self.allowance.raise_returned(heartbeat.returned);
@@ -275,9 +275,9 @@ impl Member {
 
     /// Returns whether the slot of a visitor with this pass may be moved away from this dead site.
     ///
-    /// It may be if the site cannot have given the slot to another visitor. The site holds the slot
-    /// until the pass expires, by its own clock, and by the same clock its lease ends no later than
-    /// `lease` after the newest message that was received from it.
+    /// It may be if the site cannot have given the slot to another visitor. By its own clock, the
+    /// site holds the slot until the pass expires. By the same clock, its lease ends no later than
+    /// `lease` after the site sent the newest message that was received.
     pub(super) fn still_holds(&self, pass: &SitePass, lease: Duration) -> bool {
         self.heard() + lease <= pass.expires_at
             && self.allowance.held() > 0

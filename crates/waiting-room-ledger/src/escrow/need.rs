@@ -9,7 +9,7 @@ use crate::escrow::{
     front::{Bucket, WIDTH_NS},
 };
 
-/// The visitors that wait at a site, as it last reported, and since when it has lacked slots.
+/// The visitors that wait at a site, as last reported, and since when the site has lacked slots.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Need {
     /// The new visitors that wait for a slot.
@@ -79,8 +79,8 @@ impl Need {
         self.short_since = None;
     }
 
-    /// The turn of a site that lacks `shortage` slots, and the number of them that it may be granted in
-    /// this turn: those for visitors of one bucket. `None` if it lacks none.
+    /// The turn of a site that lacks `shortage` slots, and the number of slots that it may be
+    /// granted in this turn: those for visitors of one bucket. `None` if it lacks none.
     ///
     /// Visitors who are not in the front of the line count as if they had arrived when the shortage
     /// began. They are behind all visitors in the front.

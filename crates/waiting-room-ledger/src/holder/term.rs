@@ -150,8 +150,7 @@ impl<'a> Tenure<'a> {
         goes_on
     }
 
-    /// Drops the answers of a batch, because sites obey a later term. It is unknown which of them
-    /// do.
+    /// Drops the answers of a batch, because sites obey a later term. It is unknown which sites do.
     pub(super) fn give_way(&mut self, batch: Option<Batch>, later: LaterTerm) {
         tracing::warn!(
             room = self.reception.room,

@@ -86,7 +86,7 @@ impl Thinning {
     /// Returns whether a message has to be sent, and records that it is.
     pub(super) fn passes(&mut self, message: &ToGlobal) -> bool {
         let ToGlobal::Heartbeat(heartbeat) = message else {
-            // What follows a claim or a request to join is news.
+            // The heartbeat after a claim or a request to join is always sent.
             self.last = None;
             return true;
         };

@@ -8,7 +8,8 @@ use crate::{
     slots::{CounterRequest, Minute, Pool, Slots, WorldSnapshot},
 };
 
-/// The slots of one minute as computed by one node, and what it has learnt from counters since.
+/// The slots of one minute as computed by one node, and what the node has learnt from counters
+/// since.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Budget {
     pub(super) minute: Minute,

@@ -13,9 +13,9 @@ use crate::{
 
 /// The method by which the sites of a room keep one limit on active visitors. All sites have to use the same policy.
 ///
-/// A ledger refuses sites of the other policy by name, as long as a slot is granted or visitors of
-/// sites that count may be active. So the policy of a running room can be changed only after all
-/// sites have been off for the time of a lease and a session.
+/// A ledger refuses sites with the other policy, and says so, as long as a slot is granted or
+/// visitors of sites that count may be active. So the policy of a running room can be changed only
+/// after all sites have been off for the time of a lease and a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Policy {

@@ -55,10 +55,10 @@ use crate::{
 /// sites share one; under `Policy::Counters`, it applies to the world. A room with
 /// [`Passthrough`](waiting_room_core::room::QueueingMethod::Passthrough) limits no visitor.
 ///
-/// A visitor who arrives with a pass of another site gets a slot of this one, ahead of the line, and
-/// is a new visitor of this site. Its slot at the other site lapses by itself. For that, all sites need
-/// the same keys for the tokens of visitors, and different numbers; their clocks must not differ by
-/// more than a few minutes. A waiting visitor keeps its order of arrival.
+/// A visitor who arrives with a pass from another site gets a slot of this one, ahead of the line,
+/// and is a new visitor of this site. Its slot at the other site lapses by itself. For that, all
+/// sites need the same keys for the tokens of visitors, and different numbers; their clocks must
+/// not differ by more than a few minutes. A waiting visitor keeps its order of arrival.
 ///
 /// While the server of the room does not answer, the layer's failure policy applies:
 /// [`Wait`](https://docs.rs/tower-waiting-room) is the one that keeps the limit.

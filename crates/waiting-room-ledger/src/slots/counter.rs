@@ -66,9 +66,9 @@ impl CounterReply {
 /// snapshot, for example one that has just been started, does not fix the number for others.
 ///
 /// Replies may be under way when a minute ends, so the previous minute is kept as well; older
-/// minutes are dry. Clocks may differ, so requests for the minute after that of the counter's clock
-/// are served. Later minutes are dry, because otherwise a node whose clock is far ahead could end
-/// the minute for all others.
+/// minutes are dry. Clocks may differ, so requests for the minute after the counter's own are
+/// served. Later minutes are dry, because otherwise a node whose clock is far ahead could end the
+/// minute for all others.
 #[derive(Clone, Debug, Default)]
 pub struct TicketCounter {
     current: Option<Drawn>,

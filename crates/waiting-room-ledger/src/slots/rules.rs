@@ -41,7 +41,7 @@ impl SlotRules {
         }
     }
 
-    /// Sets the limit of new visitors per calendar minute, in the world. Unlimited by default.
+    /// Sets the limit on new visitors per calendar minute, in the world. Unlimited by default.
     #[must_use]
     pub fn new_users_per_minute(mut self, users: impl Into<Option<u32>>) -> Self {
         self.new_users_per_minute = users.into();

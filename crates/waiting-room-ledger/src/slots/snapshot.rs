@@ -190,8 +190,8 @@ impl WorldSnapshot {
 
     /// The traffic by which the slots of `minute` are split, in the order of the sites.
     ///
-    /// It is that of the minute before, or of an earlier one if the minute before was not over when
-    /// the snapshot was made. It is empty if none is known.
+    /// It is the traffic of the minute before or, if that minute was not over when the snapshot was
+    /// made, of an earlier one. It is empty if none is known.
     #[must_use]
     pub fn traffic(&self, minute: Minute) -> &[(SiteId, u32)] {
         self.traffic_minute(minute).map_or(&[], |known| &self.history[&known].0)

@@ -1,7 +1,7 @@
 //! Whole worlds in virtual time: two ledgers, three sites, and everything that may fail, all from a
 //! seed.
 //!
-//! `WAITING_ROOM_SEEDS=1000 cargo test -p waiting-room-ledger --test it worlds` runs more of them.
+//! `WAITING_ROOM_SEEDS=1000 cargo test -p waiting-room-ledger --test it worlds` runs more worlds.
 
 use std::{collections::BTreeMap, time::Duration};
 

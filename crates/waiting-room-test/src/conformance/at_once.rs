@@ -21,8 +21,8 @@ use super::plan::Divergence;
 ///
 /// # Errors
 ///
-/// Returns an error if a call failed, if the number of admitted visitors is not that of the slots,
-/// or if the snapshot differs from it.
+/// Returns an error if a call failed, if the number of admitted visitors differs from the number of
+/// slots, or if the snapshot shows another number.
 pub async fn run_at_once<S: Store>(
     seed: u64,
     mut build: impl AsyncFnMut(RoomRules, ManualClock) -> S,

@@ -208,7 +208,7 @@ impl<S: Store> SuiteRun<S> {
     /// Lets the store and the model notice what the passage of time has changed.
     ///
     /// A store may notice a change of the phase between two commands, in a task of its own, and a
-    /// room does a bounded part of the work of a draw at a time.
+    /// room does the work of a draw in bounded parts.
     async fn catch_up(&mut self, command: &Command) -> Result<(), Divergence> {
         self.model.sweep(self.now);
         for _ in 0..if self.model.is_unsettled(self.now) { SWEEPS } else { 1 } {
@@ -430,7 +430,7 @@ fn without_estimate(mut verdict: Verdict) -> Verdict {
     verdict
 }
 
-/// Returns the expected snapshot; its estimates are those of the given one.
+/// Returns the expected snapshot, with the estimates of the given one.
 fn snapshot(
     settings: &RoomRules,
     numbers: Numbers,

@@ -13,7 +13,7 @@ use crate::{
 
 /// The global ledger: the limit, and the part of it that each site holds.
 ///
-/// All times that are passed to it are those of one clock that never runs backwards.
+/// All times that are passed to it come from one clock that never runs backwards.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct GlobalLedger {
     pub(super) limit: u32,
@@ -152,8 +152,8 @@ impl GlobalLedger {
         self.term
     }
 
-    /// The highest term above that of this ledger that a site has named: another ledger has taken
-    /// over, or this world was set up with a term that is too low.
+    /// The highest term that a site has named, if it is above that of this ledger: another ledger
+    /// has taken over, or this world was set up with a term that is too low.
     ///
     /// Only sites on the list with the rules of this ledger are believed, and only within
     /// [`term_jump`](Self::term_jump). The term of this ledger is then over. Sites ignore its

@@ -34,7 +34,7 @@ fn a_fence_outlives_the_global_ledger() {
     net.cut_off.clear();
     net.run(21..=120);
     net.cut_off.insert(0);
-    // At second 150 the old sessions have lapsed, and the lease that was renewed has not.
+    // At second 150 the old sessions have lapsed, but the renewed lease has not.
     assert!(net.admit(0, 8, at(150)).is_none());
     let site = SiteId::new(0);
     let incarnation = net.sites[0].incarnation();

@@ -139,7 +139,7 @@ fn a_fast_clock_admits_no_more_than_the_limit_within_a_minute() {
 }
 
 /// For five minutes, one visitor every 30 s fills the room at the first site. From then on, the
-/// first site has five new visitors per second, and the second site one.
+/// first site has five new visitors per second, and the second site has one.
 #[test]
 fn a_site_that_comes_late_to_a_full_room_gets_its_share() {
     let mut net = Net::new(10, 2, RULES);

@@ -1,4 +1,4 @@
-//! The state of a site: its account as it knows it, and its use of the slots.
+//! The state of a site: its account as known to the site, and its use of the slots.
 
 use std::collections::BTreeMap;
 
@@ -18,8 +18,8 @@ use crate::{
 
 /// The ledger of one site: the slots that the site may use, and the visitors that use them.
 ///
-/// All times that are passed to it are those of one clock that never runs backwards, not even when
-/// a new ledger is created after a loss. No other clock has to agree with it.
+/// All times that are passed to it come from one clock that never runs backwards, not even when a
+/// new ledger is created after a loss. No other clock has to agree with it.
 ///
 /// The caller has to call [`tick`](Self::tick) after each verb, and at
 /// [`next_wake`](Self::next_wake). See the [module docs](crate::model) for an example.

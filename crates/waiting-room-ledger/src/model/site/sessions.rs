@@ -23,7 +23,7 @@ pub(super) struct Sessions {
     owed: BTreeMap<VisitorId, Claimed>,
 }
 
-/// The time at which the slot that a visitor had elsewhere was last claimed, and the notice of its
+/// The time at which the slot that a visitor had elsewhere was last claimed, and the notice of the
 /// home's death that was known then. `None` if it was never claimed.
 type Claimed = Option<(Timestamp, Option<Death>)>;
 
