@@ -233,13 +233,13 @@ impl LedgerServer {
             (&Method::POST, "/v1/site") => true,
             (&Method::POST, "/v1/operator") => false,
             _ => {
-                refuse(respond, StatusCode::NOT_FOUND, "there is no such path");
+                refuse(respond, StatusCode::NOT_FOUND, "unknown path");
                 return false;
             }
         };
         let mut reader = FrameReader::new(request.into_body(), MAX_GREETING_LEN);
         let Ok(Ok((content, seal))) = timeout(GREETING_WITHIN, reader.next_sealed()).await else {
-            refuse(respond, StatusCode::BAD_REQUEST, "there is no greeting");
+            refuse(respond, StatusCode::BAD_REQUEST, "the greeting is missing");
             return false;
         };
         let answer =

@@ -229,7 +229,7 @@ impl Nemesis<'_> {
     }
 
     async fn add(&self, world: &World) -> Result<()> {
-        ensure!(world.held(Site::THIRD).await.is_err(), "site 3 is on the list already");
+        ensure!(world.held(Site::THIRD).await.is_err(), "site 3 is already on the list");
         world.order(Order::AddSite(SiteId::new(Site::THIRD))).await?;
         eprintln!("site 3 is added");
         sleep(self.fault.lasts()).await;

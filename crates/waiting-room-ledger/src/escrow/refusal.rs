@@ -126,7 +126,7 @@ pub enum ListRefused {
         /// The site.
         site: SiteId,
     },
-    /// The site is on the list already, so it cannot be added.
+    /// The site is already on the list, so it cannot be added.
     Listed {
         /// The site.
         site: SiteId,
@@ -250,7 +250,7 @@ impl fmt::Display for ListRefused {
                 write!(f, "site {} holds {held} slots, expected 0", site.number())
             }
             Self::Last { site } => write!(f, "site {} is the only site", site.number()),
-            Self::Listed { site } => write!(f, "site {} is on the list already", site.number()),
+            Self::Listed { site } => write!(f, "site {} is already on the list", site.number()),
             Self::NotListed { site } => write!(f, "site {} is not on the list", site.number()),
             Self::OtherEpoch { site, given, current } => {
                 let number = |epoch: &Epoch| (epoch.term().number(), epoch.count());

@@ -297,7 +297,7 @@ mod tests {
         let kept = kept();
         let mut desk = Desk::open(&TakenOver::Kept(kept), now, now).unwrap();
         let refused = desk.order(Order::AddSite(SITE), now, now).unwrap_err();
-        assert_eq!(refused.to_string(), "site 1 is on the list already");
+        assert_eq!(refused.to_string(), "site 1 is already on the list");
         let epoch = desk.ledger().epoch_of(SITE).unwrap();
         desk.order(Order::Fence(SITE, epoch), now, now).unwrap();
         let status = desk.order(Order::Status, now, now).unwrap();

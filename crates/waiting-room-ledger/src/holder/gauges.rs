@@ -132,9 +132,9 @@ const GAUGES: [(&str, &str); 11] = [
 ];
 
 const COUNTERS: [(&str, &str); 5] = [
-    (MESSAGES, "Messages of sites"),
+    (MESSAGES, "Messages from sites"),
     (REFUSALS, "Answers that refuse what a site has sent"),
     (BATCHES, "Batches of changes that the keeper has stored"),
-    (FAILURES, "Calls of the keeper that failed or were not answered in time"),
+    (FAILURES, "Calls to the keeper that failed or were not answered in time"),
     (STREAMS, "Streams that were refused, or ended because of what the peer sent or did not send"),
 ];

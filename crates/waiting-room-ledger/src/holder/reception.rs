@@ -113,7 +113,7 @@ impl Reception {
     pub(super) fn warn_of_rules(&mut self, rules: &EscrowRules) {
         let Some(warning) = rules.lease_warning() else { return };
         if self.doubtful.replace(*rules) != Some(*rules) {
-            tracing::warn!(room = self.room, warning, "the rules of the room are doubtful");
+            tracing::warn!(room = self.room, warning, "the rules of the room are questionable");
         }
     }
 
@@ -254,7 +254,7 @@ impl Reported {
         gauges::count_failure(room);
         let error = error.to_string();
         if self.trouble.as_ref() != Some(&error) {
-            tracing::warn!(room, error, "the keeper of the room is in trouble");
+            tracing::warn!(room, error, "the keeper of the room has failed");
             self.trouble = Some(error);
         }
     }

@@ -79,7 +79,7 @@ impl<K: LedgerKeeper> Holder<K> {
         if let Role::Holding(term) = role {
             let released = timeout(self.times.keep, self.keeper.release(term)).await;
             let room = &self.reception.room;
-            tracing::info!(room, term = term.number(), ?released, "gave the room up");
+            tracing::info!(room, term = term.number(), ?released, "gave up the room");
         }
     }
 

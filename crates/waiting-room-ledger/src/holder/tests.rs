@@ -390,8 +390,9 @@ async fn events_without_effect_count_towards_no_batch() {
 #[tokio::test(start_paused = true)]
 async fn a_holder_warns_once_of_a_lease_that_is_as_long_as_a_session() {
     let (logged, _guard) = Logged::begin();
-    let reported =
-        || logged.with("WARN the rules of the room are doubtful room=shop warning=lease is 120s");
+    let reported = || {
+        logged.with("WARN the rules of the room are questionable room=shop warning=lease is 120s")
+    };
     for (rules, warnings) in [
         (EscrowRules::new(), 0),
         (EscrowRules::rolling_minute(), 0),

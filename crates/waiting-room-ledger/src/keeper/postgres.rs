@@ -176,7 +176,7 @@ impl PostgresKeeper {
             .await
             .map_err(KeepError::unavailable)?;
         if inserted == 0 {
-            let setting = format!("room is {room:?}, which is set up already, expected a new one");
+            let setting = format!("room is {room:?}, which is already set up, expected a new one");
             return Err(KeepError::Unfit { setting });
         }
         transaction

@@ -101,7 +101,7 @@ impl fmt::Display for OperatorError {
         match self {
             Self::Refused(sentence) => f.write_str(sentence),
             Self::Unreachable(errors) => {
-                f.write_str("no address is that of the holder")?;
+                f.write_str("none of the addresses leads to the holder")?;
                 errors.iter().try_for_each(|(address, error)| write!(f, "; {address}: {error}"))
             }
         }

@@ -185,7 +185,7 @@ mod tests {
         }
         peers.report("10.0.0.1:81", "the key is not one of this ledger");
         assert_eq!(reported(), 3, "another port is the same peer");
-        peers.report("10.0.0.1:80", "there is no greeting");
+        peers.report("10.0.0.1:80", "the greeting is missing");
         peers.report("10.0.0.2:80", "the key is not one of this ledger");
         assert_eq!(reported(), 5);
     }

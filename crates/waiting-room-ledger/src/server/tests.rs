@@ -116,8 +116,8 @@ async fn a_malformed_greeting_is_refused_with_a_sentence() {
     let other_room = Hello { room: "shoe".to_owned(), ..hello(site(1)) };
     let too_long = [&[0x7f, 0xff][..], &[0; 300]].concat();
     for (path, bytes, status, sentence) in [
-        ("/", with_key(&hello(site(1))), 404, "there is no such path"),
-        ("/v1/site", too_long, 400, "there is no greeting"),
+        ("/", with_key(&hello(site(1))), 404, "unknown path"),
+        ("/v1/site", too_long, 400, "the greeting is missing"),
         ("/v1/site", frame(&[9, 9], &[0; 16]), 400, "the version of the greeting is 9, expected 2"),
         ("/v1/site", frame(&[2, 9], &[0; 16]), 400, "the greeting is malformed"),
         ("/v1/site", with_key(&operator), 400, "the greeting is for another path"),
@@ -136,7 +136,7 @@ async fn a_malformed_greeting_is_refused_with_a_sentence() {
     }
     // A client that says nothing is refused after five seconds.
     let raw = Raw::send(&server, "/v1/site", Vec::new()).await;
-    assert_eq!(raw.sentence().await, "there is no greeting");
+    assert_eq!(raw.sentence().await, "the greeting is missing");
 }
 
 #[tokio::test(start_paused = true)]

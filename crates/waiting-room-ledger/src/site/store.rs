@@ -154,7 +154,7 @@ impl SiteStore {
         site.check_rooms(&name)?;
         if let Some(warning) = site.rules_warning() {
             let site = site.site.number();
-            tracing::warn!(room = name, site, warning, "the rules of the room are doubtful");
+            tracing::warn!(room = name, site, warning, "the rules of the room are questionable");
         }
         let minute = site.minute.as_ref().map(|(_, rules)| rules);
         let bits = [random()?, random()?];

@@ -91,7 +91,7 @@ impl SharedKeys {
     /// let [paris, tokyo] = ["1a", "2b"].map(|digits| digits.repeat(32));
     /// SharedKeys::parse(&format!("1 {paris}\n2 {tokyo}\n"))?;
     /// let error = SharedKeys::parse(&format!("1 {paris}\n2 {paris}\n")).unwrap_err();
-    /// assert_eq!(error.to_string(), "line 2 has the key of an earlier line, expected another one");
+    /// assert_eq!(error.to_string(), "line 2 repeats the key of an earlier line, expected a different key");
     /// # Ok::<(), waiting_room_ledger::KeyError>(())
     /// ```
     ///
@@ -201,7 +201,10 @@ impl fmt::Display for KeyError {
             ),
             Self::Read { path, source } => write!(f, "key file {path}: {source}"),
             Self::Repeated { line } => {
-                write!(f, "line {line} has the key of an earlier line, expected another one")
+                write!(
+                    f,
+                    "line {line} repeats the key of an earlier line, expected a different key"
+                )
             }
         }
     }

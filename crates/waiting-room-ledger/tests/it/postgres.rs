@@ -328,7 +328,7 @@ async fn a_room_is_set_up_once_and_named_if_it_is_not() {
     let server = PostgresServer::start().unwrap();
     let mut keeper = set_up(&server, "shop").await;
     let error = keeper.set_up(&world()).await.unwrap_err();
-    let expected = "room is \"shop\", which is set up already, expected a new one";
+    let expected = "room is \"shop\", which is already set up, expected a new one";
     assert_eq!(error.to_string(), expected);
     let mut other = self::keeper(&server, "shoe");
     let error = other.watch().await.unwrap_err();

@@ -227,7 +227,7 @@ async fn a_killed_holder_is_replaced_and_a_suspended_one_is_silent_from_then_on(
     let status = ["status", "--room", "shop", "--wait", "0s", "--ledgers", &ledgers];
     let error = run(&[&status[..], &["--operator-keys", file.to_str().unwrap()]].concat());
     let expected = format!(
-        "waiting-room-ledger: no address is that of the holder; {ledgers}: this process is a \
+        "waiting-room-ledger: none of the addresses leads to the holder; {ledgers}: this process is a \
          standby, expected the holder\n"
     );
     assert_eq!(error.unwrap_err(), expected);
@@ -307,7 +307,7 @@ fn a_ledger_with_postgres_warns_of_a_lease_that_is_as_long_as_a_session() {
     let told = BufReader::new(log)
         .lines()
         .map(|line| line.unwrap())
-        .find(|line| line.contains("the rules of the room are doubtful"));
+        .find(|line| line.contains("the rules of the room are questionable"));
     process.child.kill().unwrap();
     let told = told.expect("the program goes on");
     assert!(told.contains("WARN") && told.contains("lease is 120s, expected less than"), "{told}");

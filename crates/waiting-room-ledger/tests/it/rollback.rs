@@ -73,7 +73,7 @@ async fn a_room_that_goes_back_is_noticed_by_its_holder_and_by_a_standby() {
     for mut keeper in [behind, keeper()] {
         let seen = keeper.watch().await.unwrap();
         let error = keeper.take_over(seen, Term::default()).await.unwrap_err();
-        assert_eq!(error.to_string(), lost("a ledger has seen batches that are not kept any more"));
+        assert_eq!(error.to_string(), lost("a ledger has seen batches that are no longer kept"));
     }
     standby.recover(&Corrections::new()).await.unwrap();
     let seen = standby.watch().await.unwrap();

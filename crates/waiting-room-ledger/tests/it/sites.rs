@@ -361,7 +361,7 @@ async fn a_site_warns_of_a_lease_that_is_as_long_as_a_session() {
     connect("counted", RULES, Policy::Counters).await.unwrap();
     assert!(logged.with("WARN").is_empty(), "{:?}", logged.with("WARN"));
     connect("shoe", RULES, Policy::Escrow).await.unwrap();
-    let told = logged.with("WARN the rules of the room are doubtful");
+    let told = logged.with("WARN the rules of the room are questionable");
     let [told] = &told[..] else { panic!("one warning: {told:?}") };
     let sentence = "room=shoe site=1 warning=lease is 3s, expected less than the session, 2.25s: if a \
                     site is switched off, its passes expire within a session, and its slots are free \

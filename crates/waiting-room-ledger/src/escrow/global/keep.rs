@@ -137,7 +137,7 @@ fn check_account(site: SiteId, account: &KeptAccount, term: Term) -> Result<(), 
     }
     if account.standing == Standing::Away && account.granted > account.returned {
         let most = format!("the returned {}", account.returned);
-        let expected = format!("at most {most} for site {}, which is away", site.number());
+        let expected = format!("at most {most} for site {}, which has no account", site.number());
         let kind = ConfigErrorKind::TooLarge;
         return Err(ConfigError::new(kind, "granted", account.granted, expected));
     }

@@ -434,7 +434,10 @@ fn an_impossible_stored_state_is_refused_by_name() {
     let returned = with(&|account| (account.granted, account.returned) = (3, 4));
     assert_eq!(returned, "returned is 4, expected at most the granted 3 for site 1");
     let away = with(&|account| (account.granted, account.standing) = (3, Standing::Away));
-    assert_eq!(away, "granted is 3, expected at most the returned 0 for site 1, which is away");
+    assert_eq!(
+        away,
+        "granted is 3, expected at most the returned 0 for site 1, which has no account"
+    );
     let heard = with(&|account| account.heard = Some(at(5)));
     assert_eq!(heard, "heard is 5.000000000s, expected none for site 1, which is not closed");
     let epoch = with(&|account| account.epoch = Epoch::new(Term::new(5), 1));

@@ -20,7 +20,7 @@ fn a_site_that_is_added_gets_slots() {
     net.run(10..=11);
     assert!(net.admit(site, 1, at(11)).is_some());
     let error = net.global.add_site(SiteId::new(1), at(12)).unwrap_err();
-    assert_eq!(error.to_string(), "site 1 is on the list already");
+    assert_eq!(error.to_string(), "site 1 is already on the list");
 }
 
 #[test]

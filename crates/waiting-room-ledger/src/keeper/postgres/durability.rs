@@ -93,7 +93,7 @@ impl Lineage {
             return Ok(());
         }
         if before == LOST {
-            let found = "a ledger has seen batches that are not kept any more".to_owned();
+            let found = "a ledger has seen batches that are no longer kept".to_owned();
             return Err(KeepError::Lost { found });
         }
         let found =
