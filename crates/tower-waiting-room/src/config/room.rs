@@ -262,7 +262,7 @@ impl WaitingRoomConfigBuilder {
     }
 
     /// Sets the path to which a visitor sends a POST to leave, for example with
-    /// `navigator.sendBeacon("/leave")`. By default unknown path, and a visitor keeps its
+    /// `navigator.sendBeacon("/leave")`. By default there is no such path, and a visitor keeps its
     /// session or its place for as long as the rules say.
     ///
     /// A visitor that leaves gives up its session or its place, and all copies of its token become
@@ -290,7 +290,7 @@ impl WaitingRoomConfigBuilder {
     }
 
     /// Sets the path of links with which a waiting visitor continues on another device. By default
-    /// unknown path, and a place belongs to one browser.
+    /// there is no such path, and a place belongs to one browser.
     ///
     /// The waiting page then offers such a link, and the page on the other device offers to
     /// continue with the place. Both devices hold the same place, and the visitor gets only one
