@@ -48,8 +48,9 @@ async fn run(cli: &Cli) -> Result<ExitCode, Box<dyn Error>> {
     let visitors = standing.map_or(0, |visitors| visitors.into_iter().sum());
     let visitors = tokio::spawn(Crowd::stand(visitors, server.address, cli.room.promises()));
     server.has_line(standing.map_or(0, |[_, in_line]| in_line)).await;
+    let stop = stop()?;
     greet(&server, standing);
-    stop().await?;
+    stop.await;
     visitors.abort();
     server.close().await?;
     Ok(ExitCode::SUCCESS)
@@ -76,19 +77,18 @@ fn greet(server: &Server, standing: Option<[u32; 2]>) {
     eprintln!("Ctrl-C closes the shop.");
 }
 
-/// Waits for ctrl-c, or for SIGTERM, which `docker stop` and systemd send.
-async fn stop() -> io::Result<()> {
-    #[cfg(unix)]
-    let terminated = async {
-        signal::unix::signal(signal::unix::SignalKind::terminate())?.recv().await;
-        Ok::<(), io::Error>(())
-    };
-    #[cfg(not(unix))]
-    let terminated = std::future::pending();
-    select! {
-        stopped = signal::ctrl_c() => stopped,
-        stopped = terminated => stopped,
-    }
+/// Listens from now on, and waits for ctrl-c, or for SIGTERM, which `docker stop` and systemd send.
+#[cfg(unix)]
+fn stop() -> io::Result<impl Future<Output = ()>> {
+    let mut interrupted = signal::unix::signal(signal::unix::SignalKind::interrupt())?;
+    let mut terminated = signal::unix::signal(signal::unix::SignalKind::terminate())?;
+    Ok(async move { select!(_ = interrupted.recv() => (), _ = terminated.recv() => ()) })
+}
+
+/// Waits for ctrl-c.
+#[cfg(not(unix))]
+fn stop() -> io::Result<impl Future<Output = ()>> {
+    Ok(async { _ = signal::ctrl_c().await })
 }
 
 /// Starts the log. `RUST_LOG` sets its filter. By default a quiet shop logs every request, and one with
