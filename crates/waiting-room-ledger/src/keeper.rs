@@ -114,8 +114,8 @@ pub enum KeepError {
         /// The term that is kept.
         term: Term,
     },
-    /// The keeper may have lost what it had acknowledged. An operator has to decide: the room is
-    /// recovered, which is safe if its list of sites and its fences are complete.
+    /// The keeper may have lost what it had acknowledged. An operator has to decide whether to
+    /// recover the room, which is safe if its list of sites and its fences are complete.
     Lost {
         /// The difference between what was found and what was acknowledged.
         found: String,

@@ -1,5 +1,5 @@
-//! Models of a site, by which tests and studies judge the production code, and the parts of the protocol
-//! that they need. Behind the feature `model`, and not part of the public API.
+//! Models of a site, and the parts of the protocol that the models need. Tests and studies compare
+//! the production code with them. Behind the feature `model`, and not part of the public API.
 //!
 //! Production decides about visitors in the Lua scripts of a site's room, and only the
 //! [`GlobalLedger`] and the [`Slots`] of a minute are the same code in both. The models say in Rust
@@ -38,9 +38,9 @@
 //! `new_users_per_minute` in any minute. With a snapshot that is some seconds old the factor is
 //! one, or two around the boundary of a minute.
 //!
-//! The escrow is a separate method, with ledgers in place of snapshots. It queues no visitor too early as
-//! long as the sites reach the global ledger well within the bounded wait. A site that is cut off has only
-//! the slots that it holds.
+//! The escrow is a separate method, with ledgers in place of snapshots. It never queues a visitor
+//! too early, as long as a round trip to the global ledger takes much less time than the bounded
+//! wait. A site that is cut off has only the slots that it holds.
 //!
 //! # Example
 //!

@@ -266,7 +266,7 @@ fn errors_in_a_file_name_the_field() {
         (r#"{ "name": "shop", "total_active_users": 1, "page": "{{" }"#, "page is"),
         (
             r#"{ "name": "shop", "total_active_users": 1, "recovery": "pause" }"#,
-            "recovery is pause, expected keys as well",
+            "recovery is pause, expected keys, because",
         ),
     ] {
         let error = refused(json);

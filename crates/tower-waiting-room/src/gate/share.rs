@@ -303,8 +303,8 @@ mod tests {
         WaitingRoomConfig::builder("api").concurrency(nothing_reserved).build().unwrap();
         assert_eq!(
             error(shared().classes([1, 0], Duration::from_secs(1), |_| 0)),
-            "reserved is 1 permits in total, expected 0, because the share of the node may become \
-             smaller"
+            "reserved is 1 permits in total, expected 0, because the node's share may fall below \
+             the reserved permits"
         );
         let layer = layer(&Server::granting(2));
         let error = layer.handle().gate("gate").unwrap().set_limit(3).unwrap_err();

@@ -85,7 +85,7 @@ impl<T: Sweep> Sweeper<T> {
         })
     }
 
-    /// Returns the current tick, which a value stores when its timer starts.
+    /// Returns the current tick. A permit stores it when its timer starts.
     pub(super) fn tick(&self) -> u32 {
         self.tick.load(Ordering::Relaxed)
     }

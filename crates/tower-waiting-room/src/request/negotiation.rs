@@ -80,7 +80,7 @@ impl Languages {
         languages
     }
 
-    /// Sets the language for clients that accept no other.
+    /// Sets the fallback language, for clients that accept none of the available languages.
     pub(crate) fn with_default(&self, default: Language) -> Self {
         Self { default, ..self.clone() }
     }

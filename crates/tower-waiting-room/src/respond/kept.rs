@@ -41,7 +41,7 @@ pub(super) struct PageKey {
     pub(super) reason: Reason,
     pub(super) status: StatusCode,
     pub(super) language: Language,
-    /// The time to retry in whole seconds.
+    /// The value of `Retry-After`, in whole seconds.
     pub(super) retry_after: Option<u64>,
     /// Whether the request had a safe method.
     pub(super) is_safe: bool,

@@ -173,7 +173,8 @@ impl Meter for SlidingCounter {
     /// Keeps the greater of the two counts in each window.
     ///
     /// The windows of the two states differ only if the clock has jumped back. The counts of the
-    /// earlier state then move to the windows of the later state, where they lose weight no sooner.
+    /// earlier state then move to the windows of the later state, so they never lose weight sooner
+    /// than without the move.
     fn join(&self, state: &mut SlidingCounterState, other: &SlidingCounterState, now: Timestamp) {
         let one = self.turned(state, now);
         let other = self.turned(other, now);

@@ -1,8 +1,8 @@
 //! The conditions under which a visitor is admitted, gets a place, or continues a session.
 //!
 //! The operations in `room.rs` change the state of the room. The conditions in this file only read
-//! that state, except for the hold after a loss of state, which begins here, and which a pass issued
-//! before the loss may extend.
+//! that state, with one exception: the hold after a loss of state begins here, and a pass issued
+//! before the loss may extend it.
 
 use crate::{
     Pass, Reason, Room, RoomRules, Timestamp, VisitorId,

@@ -14,8 +14,8 @@ use crate::{
 /// snapshots that all of them decide by, and keeps Anywhere's counter.
 ///
 /// It grants nothing, and none of its state is stored. `now` is the time by the calendar of the
-/// global ledger. Minutes begin at the same time everywhere only as far as the clocks of the sites
-/// agree with it. Times never run backwards.
+/// global ledger. Minutes begin at the same time everywhere only to the extent that the sites'
+/// clocks agree with it. Times never run backwards.
 ///
 /// When a ledger begins, it knows nothing about the world. It makes no snapshot until each site on
 /// the list has reported, or the passes of those that have not are over. Meanwhile, sites continue

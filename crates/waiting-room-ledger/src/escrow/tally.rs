@@ -45,7 +45,8 @@ pub struct Tally {
 pub struct Draw {
     /// The minute.
     pub minute: Minute,
-    /// The total of tickets that the site wants in this minute, including those that it has.
+    /// The total number of tickets that the site wants in this minute, including those that it
+    /// already has.
     pub total: u32,
     /// The number of Anywhere's slots, as computed by the site.
     pub slots: u32,

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use crate::SiteId;
 
-/// The time without a stream after which a warning is logged that a site is away: a minute.
+/// How long a site can be without a stream before a warning says that it is away: a minute.
 const AWAY_AFTER: Duration = Duration::from_secs(60);
 
 /// The interval at which the list is compared with the streams.
@@ -34,7 +34,7 @@ struct Site {
 /// A change of the presence of a site, for the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum News {
-    /// It has had no stream for this time.
+    /// It has had no stream for this long.
     Away(SiteId, Duration),
     /// It has a stream again, after this time.
     Back(SiteId, Duration),

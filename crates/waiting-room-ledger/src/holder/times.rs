@@ -16,8 +16,8 @@ use crate::keeper::Seen;
 pub struct HolderTimes {
     /// The least time between the beginnings of two batches. 5 ms by default.
     pub batch: Duration,
-    /// The longest time between the beginnings of two batches. 500 ms by default. A holder without news
-    /// stores an empty batch, by which the standbys see that it is alive.
+    /// The longest time between the beginnings of two batches. 500 ms by default. A holder with
+    /// nothing new to store stores an empty batch, to show the standbys that it is alive.
     pub beat: Duration,
     /// The time in which a call to the keeper has to complete. 2 s by default. After that, the
     /// outcome of the call is unknown, and its batch is stored again.

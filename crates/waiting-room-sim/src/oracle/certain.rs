@@ -124,9 +124,9 @@ pub(super) struct Minute {
 }
 
 impl Minute {
-    /// Records an admission, at a time when at most `allowed` were possible. Admissions come in the
-    /// order of their answers, so of all windows that contain this one, the window that ends with
-    /// it is the fullest so far.
+    /// Records an admission that happened when at most `allowed` admissions were possible.
+    /// Admissions come in the order of their answers, so of all windows that contain this one, the
+    /// window that ends with it is the fullest so far.
     pub(super) fn record(&mut self, decided: Span, allowed: u64) {
         self.departures.push(Reverse(decided.from));
         let begin = decided.to.before(Limits::MINUTE);

@@ -1,8 +1,8 @@
 //! Conclusions about a scheduled event: early admissions, and the drawn order.
 //!
 //! From the start on, the time of arrival of an entrant is replaced by its place, as a time shortly
-//! after the epoch. All entrants are thus ahead of all others, in the drawn order, and all other
-//! conclusions are drawn as before.
+//! after the epoch. All entrants are thus ahead of all other visitors, in the order of the draw;
+//! everything else is concluded as before.
 //!
 //! Just after the start, the room reserves slots for entrants that have not checked in yet. Until
 //! all of them have had their turn, each entrant with a better place counts as ahead, unless it has
@@ -221,7 +221,7 @@ fn at_place(place: u32) -> Span {
     Span { from: order, to: order }
 }
 
-/// Whether a visitor may have got a number since `begin` that it was not told.
+/// Whether a visitor may have been assigned a number since `begin` without having been told.
 fn may_be_entrant(known: &Visitor, begin: Timestamp) -> bool {
     known.flight.is_some()
         || known.unresolved_since.is_some()

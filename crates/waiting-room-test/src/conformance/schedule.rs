@@ -63,7 +63,8 @@ impl PlannedEvent {
         }
     }
 
-    /// Returns this event with another start, end, prequeue or override, which may be impossible.
+    /// Returns this event with a different start, end, prequeue or override. The result may be
+    /// invalid.
     #[must_use]
     pub(super) fn change(&self, rng: &mut Pcg64Mcg, now: Timestamp) -> Self {
         let later = Duration::from_millis(rng.random_range(0..60_000));

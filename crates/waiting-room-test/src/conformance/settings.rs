@@ -48,7 +48,8 @@ pub(super) fn draw(rng: &mut Pcg64Mcg) -> RoomRules {
         ))
 }
 
-/// Returns these rules with one of them drawn again, or two that depend on each other.
+/// Returns these rules with one setting replaced by a random one. Settings that depend on each
+/// other are replaced together.
 #[must_use]
 pub(super) fn change(rules: &RoomRules, rng: &mut Pcg64Mcg) -> RoomRules {
     let other = draw(rng);

@@ -52,8 +52,8 @@ pub(in crate::room) struct Drawing {
     departed: BTreeSet<u32>,
     /// The places of entrants who were admitted or have left.
     gone: Ranks<()>,
-    /// For each entrant who checked in between the start and the loss of state (by number): how
-    /// many entrants with better places were no longer waiting.
+    /// Maps the number of each entrant who checked in between the start and the loss of state to
+    /// the count of entrants with better places who were no longer waiting.
     gone_before: BTreeMap<u32, u32>,
 }
 
