@@ -86,7 +86,7 @@ fn a_room_has_the_rules_of_its_store() {
     assert_eq!(
         error(bare().total_active_users(7).session_duration(Duration::from_secs(70))),
         "room_store is a store with total_active_users = 6, expected total_active_users = 7, as in \
-         the configuration, or no rules in it"
+         the configuration, or a configuration without rules"
     );
     assert!(error(bare().total_active_users(6)).starts_with("room_store is a store with session"));
     assert!(error(bare().line_capacity(7)).starts_with("room_store is a store with"));

@@ -202,5 +202,5 @@ async fn a_file_has_the_same_options_and_its_errors_name_the_field() {
     let alone = WaitingRoomConfig::builder("api").push(Push::at("/e"));
     let limit = tower_waiting_room::RateLimit::per_ip(tower_waiting_room::Quota::per_minute(9));
     let error = alone.rate_limit(limit).build().unwrap_err().to_string();
-    assert!(error.starts_with("push is \"/e\", expected total_active_users as well"), "{error}");
+    assert!(error.starts_with("push is \"/e\", expected total_active_users, because"), "{error}");
 }
