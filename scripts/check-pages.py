@@ -28,9 +28,9 @@ for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
         for sentence in re.split(r"(?<=[.!?:]) ", " ".join(LINK.sub(r"\1", paragraph).split())):
             sentence = sentence.strip("-*` ")
             if len(sentence.split()) >= 8:
-                first = sentences.setdefault(sentence, name)
-                if first is not name:
-                    found.append(f"{first}, {name}: {sentence}")
+                if sentence in sentences:
+                    found.append(f"{sentences[sentence]}, {name}: {sentence}")
+                sentences[sentence] = name
 for at, (name, begins, runs) in enumerate(paragraphs):
     for other, _, others in paragraphs[:at]:
         if 2 * len(runs & others) > min(len(runs), len(others)):

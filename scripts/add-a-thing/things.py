@@ -19,11 +19,15 @@ class Edit(NamedTuple):
 
 
 class Thing(NamedTuple):
-    """A task of "Where to look", the most files that it may change, and an example of it."""
+    """A task of "Where to look", the most files that may be changed by hand for it, and an example of it.
+
+    `written` are files that the tests write with WRITE_DOCS=1 in the environment.
+    """
 
     task: str
     most: int
     edits: list
+    written: tuple = ()
 
 
 class Test(NamedTuple):
@@ -64,7 +68,7 @@ def new(path, text):
 # Places in the line that are kept for visitors who have had a place before.
 RULE = Thing(
     "add a rule of the room",
-    9,
+    7,
     [
         after(
             f"{CORE}/room/rules.rs",
@@ -151,12 +155,13 @@ RULE = Thing(
         if needs_place && self.places.len() >= capacity as usize {""",
         ),
     ],
+    ("docs/configuration-file.md", "docs/configuration-file.schema.json"),
 )
 
 # The rule above, during an event.
 EVENT = Thing(
     "let an event override a rule",
-    5,
+    3,
     [
         Edit(
             f"{CORE}/room/settings.rs",
@@ -211,6 +216,7 @@ EVENT = Thing(
 """,
         ),
     ],
+    ("docs/configuration-file.md", "docs/configuration-file.schema.json"),
 )
 
 # The capacity of the line, which the page shows with a sentence of its own.
@@ -279,7 +285,7 @@ SENTENCE = Thing(
 # A fixed window that begins in the middle between two multiples of its length: a day begins at noon.
 ALGORITHM = Thing(
     "add an algorithm",
-    12,
+    10,
     [
         new(
             f"{CORE}/rate/noon_window.rs",
@@ -436,11 +442,12 @@ return {[3] = window(by_epoch), [4] = window(by_first_hit), [8] = window(by_noon
         after("docs/configuration-file.schema.json", '            "sliding_counter"', ',\n            "noon_window"'),
         after("docs/rules-file.schema.json", '            "sliding_counter"', ',\n            "noon_window"'),
     ],
+    ("docs/rules-file.md", "docs/rules-file.schema.json"),
 )
 
 FORMAT = Thing(
     "add a form of answer",
-    10,
+    9,
     [
         before(
             f"{LAYER}/request/accept.rs",
@@ -560,6 +567,7 @@ FORMAT = Thing(
 """,
         ),
     ],
+    ("docs/configuration-file.md",),
 )
 
 THINGS = [RULE, EVENT, FIELD, SENTENCE, ALGORITHM, FORMAT]

@@ -14,7 +14,7 @@ mod variables;
 
 use std::borrow::Cow;
 
-use waiting_room_core::room::QueueingMethod;
+use waiting_room_core::{Timestamp, room::QueueingMethod};
 
 pub(super) use self::variables::Variable;
 use super::{Answer, answer::whole_minutes, iso::Iso};
@@ -134,9 +134,9 @@ impl CfWaitingRoom {
     /// in every answer. A test compares the result with the output of serde, so the two cannot
     /// diverge.
     pub(super) fn write(&self, out: &mut Vec<u8>) {
-        // No string needs escaping, because all strings come from this file or from `Iso`.
+        // No string needs escaping, because all strings come from this file or are times.
         let mut number = itoa::Buffer::new();
-        let mut time = [0; Iso::LEN];
+        let mut time = [0; Timestamp::ISO_LEN];
         field(out, "{\"inWaitingRoom\":true,\"waitTimeKnown\":", truth(self.wait_time_known));
         field(out, ",\"waitTime\":", number.format(self.wait_time));
         field(out, ",\"waitTime25Percentile\":", number.format(self.wait_time25_percentile));
@@ -145,7 +145,7 @@ impl CfWaitingRoom {
         field(out, ",\"waitTimeFormatted\":\"", &self.wait_time_formatted);
         field(out, "\",\"queueIsFull\":", truth(self.queue_is_full));
         field(out, ",\"queueAll\":", truth(self.queue_all));
-        field(out, ",\"lastUpdated\":\"", self.last_updated.format(&mut time));
+        field(out, ",\"lastUpdated\":\"", self.last_updated.0.write_iso(&mut time));
         let interval = number.format(self.refresh_interval_seconds);
         field(out, "\",\"refreshIntervalSeconds\":", interval);
         if !self.is_event_active {

@@ -19,7 +19,6 @@ use super::{
     answer::WaitSeconds,
     cloudflare::{CfWaitingRoom, field},
     headers::{Failure, of_type},
-    iso::Iso,
 };
 
 /// Renders the answer as JSON.
@@ -131,7 +130,7 @@ fn write_wait(WaitSeconds { p25, p50, p75 }: &WaitSeconds, out: &mut Vec<u8>) {
 /// Appends a point in time, after the name of its field.
 fn write_time(name: &[u8], time: Timestamp, out: &mut Vec<u8>) {
     out.extend_from_slice(name);
-    out.extend_from_slice(&Iso(time).bytes());
+    out.extend_from_slice(time.write_iso(&mut [0; Timestamp::ISO_LEN]).as_bytes());
     out.push(b'"');
 }
 
@@ -162,7 +161,7 @@ mod tests {
     use waiting_room_core::Reason;
 
     use super::*;
-    use crate::respond::{JsonProfile, sample};
+    use crate::respond::{JsonProfile, iso::Iso, sample};
 
     fn parsed(answer: &Answer) -> Value {
         serde_json::from_slice(response(answer).unwrap().body()).unwrap()

@@ -14,8 +14,9 @@ use std::{
 };
 
 use memchr::memchr_iter;
+use waiting_room_core::Timestamp;
 
-use super::{Answer, Message, Outcome, i18n::Phrase, iso::Iso, look::Look};
+use super::{Answer, Message, Outcome, i18n::Phrase, look::Look};
 use crate::request::{ClientKind, Language};
 
 /// The default page with the settings of an operator.
@@ -360,8 +361,8 @@ fn write_time(frame: &Frame, answer: &Answer, html: &mut String) {
         html.push_str(&frame.updates);
     }
     html.push_str(&frame.updated);
-    let mut now = [0; Iso::LEN];
-    let now = Iso(answer.now).format(&mut now);
+    let mut now = [0; Timestamp::ISO_LEN];
+    let now = answer.now.write_iso(&mut now);
     html.push_str(now);
     html.push_str("\">");
     html.push_str(&now[11..16]);

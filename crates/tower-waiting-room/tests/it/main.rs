@@ -10,6 +10,7 @@ mod bypass;
 mod challenge;
 mod check_ins;
 mod contract;
+mod defects;
 mod events;
 mod extract;
 #[cfg(feature = "metrics")]

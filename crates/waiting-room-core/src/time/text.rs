@@ -85,9 +85,9 @@ impl From<Timestamp> for SystemTime {
 /// Writes the time in UTC in the format of RFC 3339, with decimal places only if they are needed.
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let iso = self.to_iso();
-        let (to_seconds, _) = iso.split_at(Self::ISO_LEN - ".000Z".len());
-        f.write_str(std::str::from_utf8(to_seconds).map_err(|_| fmt::Error)?)?;
+        let mut iso = [0; Self::ISO_LEN];
+        let (to_seconds, _) = self.write_iso(&mut iso).split_at(Self::ISO_LEN - ".000Z".len());
+        f.write_str(to_seconds)?;
         let nanos = self.as_nanos() % 1_000_000_000;
         if nanos != 0 {
             f.write_str(format!(".{nanos:09}").trim_end_matches('0'))?;
@@ -97,32 +97,32 @@ impl fmt::Display for Timestamp {
 }
 
 impl Timestamp {
-    /// The length of the result of [`to_iso`](Self::to_iso).
+    /// The length of what [`write_iso`](Self::write_iso) writes, in bytes.
     #[doc(hidden)]
     pub const ISO_LEN: usize = "2026-11-21T08:00:00.000Z".len();
 
-    /// Writes the time in UTC with milliseconds, for the answers of the layer. The year has four
-    /// digits, because the year of [`MAX`](Self::MAX) is 2554.
+    /// Writes the time in UTC with milliseconds, for the answers of the layer, and returns it as
+    /// text. The year has four digits, because the year of [`MAX`](Self::MAX) is 2554.
     #[doc(hidden)]
     #[must_use]
-    pub fn to_iso(self) -> [u8; Self::ISO_LEN] {
+    pub fn write_iso(self, text: &mut [u8; Self::ISO_LEN]) -> &str {
         // The days and the milliseconds of a day fit in 32 bits, and 32-bit divisions cost less.
         let days = low_bits(self.as_millis() / 86_400_000);
         let millis = low_bits(self.as_millis() % 86_400_000);
         let [year, month, day] = date(days);
-        let mut text = *b"0000-00-00T00:00:00.000Z";
-        write_two(&mut text, 0, year / 100);
-        write_two(&mut text, 2, year % 100);
-        write_two(&mut text, 5, month);
-        write_two(&mut text, 8, day);
+        *text = *b"0000-00-00T00:00:00.000Z";
+        write_two(text, 0, year / 100);
+        write_two(text, 2, year % 100);
+        write_two(text, 5, month);
+        write_two(text, 8, day);
         let seconds = millis / 1_000;
         let millis = millis % 1_000;
-        write_two(&mut text, 11, seconds / 3_600);
-        write_two(&mut text, 14, seconds / 60 % 60);
-        write_two(&mut text, 17, seconds % 60);
-        write_two(&mut text, 20, millis / 10);
+        write_two(text, 11, seconds / 3_600);
+        write_two(text, 14, seconds / 60 % 60);
+        write_two(text, 17, seconds % 60);
+        write_two(text, 20, millis / 10);
         text[22] = digit(millis % 10);
-        text
+        std::str::from_utf8(text).unwrap_or_default()
     }
 }
 
@@ -259,7 +259,7 @@ mod tests {
             let at = Timestamp::from_nanos(nanos);
             let library = jiff::Timestamp::from_nanosecond(nanos.into()).unwrap();
             assert_eq!(at.to_string(), library.to_string());
-            assert_eq!(at.to_iso(), format!("{library:.3}").as_bytes());
+            assert_eq!(at.write_iso(&mut [0; Timestamp::ISO_LEN]), format!("{library:.3}"));
             assert_eq!(at.to_string().parse(), Ok(at));
         }
     }
@@ -329,7 +329,8 @@ mod tests {
             let at = Timestamp::from_nanos(nanos);
             let library = jiff::Timestamp::from_nanosecond(nanos.into()).unwrap();
             prop_assert_eq!(at.to_string(), library.to_string());
-            prop_assert_eq!(at.to_iso().to_vec(), format!("{library:.3}").into_bytes());
+            let mut iso = [0; Timestamp::ISO_LEN];
+            prop_assert_eq!(at.write_iso(&mut iso), format!("{library:.3}"));
             prop_assert_eq!(at.to_string().parse(), Ok(at));
             prop_assert_eq!(Timestamp::try_from(SystemTime::from(at)), Ok(at));
         }

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use waiting_room_core::Timestamp;
+
 use super::{CfWaitingRoom, Iso};
 
 /// The value of a variable.
@@ -68,7 +70,9 @@ impl Variable<'_> {
         match self {
             Self::Number(number) => Cow::Owned(itoa::Buffer::new().format(*number).to_owned()),
             Self::Text(text) => Cow::Borrowed(text),
-            Self::Time(time) => Cow::Owned(time.format(&mut [0; Iso::LEN]).to_owned()),
+            Self::Time(time) => {
+                Cow::Owned(time.0.write_iso(&mut [0; Timestamp::ISO_LEN]).to_owned())
+            }
             Self::Truth(true) => Cow::Borrowed("true"),
             Self::Truth(false) => Cow::Borrowed("false"),
         }
