@@ -29,7 +29,8 @@ use super::head::{Caller, CookieSearch, RequestHead};
 /// The part of a request that identifies a client to a limit.
 ///
 /// Requests with the same key share a quota, a gate, or the turns of a tenant in a queue. Keys are
-/// stored only as hashes. A key has up to 8 parts, which are joined with [`and`](Self::and).
+/// stored only as hashes. A key has up to 8 parts, which are joined with [`and`](Self::and). The first
+/// 8 KiB of each part count.
 ///
 /// ```
 /// use tower_waiting_room::Key;
@@ -315,7 +316,8 @@ impl Part {
                 None => caller.address_hash(),
             },
             Self::By(..) | Self::Cookie(_) | Self::Header(_) | Self::Method | Self::Path => {
-                self.value(caller).map(|value| caller.hasher.hash(&*value))
+                let value = self.value(caller)?;
+                Some(caller.hasher.hash(&value[..value.len().min(MAX_LEN)]))
             }
         }
     }
@@ -383,6 +385,9 @@ impl From<Vec<Part>> for Key {
         Self(parts)
     }
 }
+
+/// The number of bytes of a part that count, so that no client can choose the cost of its key.
+const MAX_LEN: usize = 8 * 1024;
 
 /// The names of all parts, joined with `+`.
 impl fmt::Display for Key {
