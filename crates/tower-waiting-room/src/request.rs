@@ -36,10 +36,10 @@ mod path_rule;
 
 #[cfg(feature = "axum")]
 pub use self::body::BodyReadTimeout;
-pub(crate) use self::client::is_native_grpc;
+pub(crate) use self::client::{grpc_web_type, is_native_grpc};
 pub(crate) use self::{
     body::{DisconnectProbe, bound_reads, has_unread_body, linger},
-    client::{Client, ClientKind},
+    client::{Client, ClientKind, RequestPurpose},
     client_ip::network,
     head::{Caller, Callers, CookieSearch, Findings},
     key::{Found, Part},
