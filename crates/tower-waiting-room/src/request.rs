@@ -41,7 +41,7 @@ pub(crate) use self::{
     body::{DisconnectProbe, bound_reads, has_unread_body, linger},
     client::{Client, ClientKind, RequestPurpose},
     client_ip::network,
-    head::{Caller, Callers, Findings},
+    head::{Caller, Callers, CookieSearch, Findings},
     key::{Found, Part},
     matcher::{Doubt, Matcher, Scope, hosts, is_field, validate_name},
     negotiation::Languages,
