@@ -3,6 +3,7 @@
 pub(crate) mod cookie_jar_filler;
 pub(crate) mod early_polls;
 pub(crate) mod hoard_in_time;
+pub(crate) mod hotlinks;
 pub(crate) mod key_flood;
 pub(crate) mod made_up_keys;
 pub(crate) mod odd_paths;

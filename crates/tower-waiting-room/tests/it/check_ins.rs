@@ -99,11 +99,14 @@ async fn the_answers_to_one_ticket_are_rate_limited() {
     bob.send(&house, from(1)).await;
     let mut reasons = Vec::new();
     for address in 0..=255 {
-        let seen = bob.send(&house, from(address).header("accept", "text/html")).await;
+        let page =
+            from(address).header("accept", "text/html").header("origin", "https://a.example");
+        let seen = bob.send(&house, page).await;
         reasons.push((seen.status.as_u16(), seen.reason.clone()));
         if seen.reason == "refused:too_often" {
             assert!(seen.header("retry-after").is_some() && seen.body.len() < 200, "{seen:?}");
             assert_eq!(seen.cookie(), None);
+            assert!(seen.header("access-control-expose-headers").unwrap().contains("Retry-After"));
             assert_eq!(seen.header("x-content-type-options"), Some("nosniff"));
             assert!(seen.header("vary").is_some_and(|vary| vary.contains("Accept-Language")));
         }
