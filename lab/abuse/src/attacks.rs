@@ -9,5 +9,6 @@ pub(crate) mod made_up_keys;
 pub(crate) mod odd_paths;
 pub(crate) mod preflight_flood;
 pub(crate) mod slow_readers;
+pub(crate) mod slow_uploads;
 pub(crate) mod ticket_hoard;
 pub(crate) mod two_rooms;

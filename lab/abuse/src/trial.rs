@@ -8,8 +8,8 @@ use tokio::time::sleep;
 
 use crate::{
     attacks::{
-        cookie_jar_filler, early_polls, hoard_in_time, hotlinks, key_flood, made_up_keys,
-        odd_paths, preflight_flood, slow_readers, ticket_hoard, two_rooms,
+        cookie_jar_filler, early_polls, hoard_in_time, hotlinks, key_flood, made_up_keys, odd_paths,
+        preflight_flood, slow_readers, slow_uploads, ticket_hoard, two_rooms,
     },
     people::{People, Seen},
     site::{Scale, Site},
@@ -42,6 +42,8 @@ pub(crate) enum Attack {
     SlowReaders,
     /// Pictures, frames and calls of the shop on a page of another site, which many people read.
     Hotlinks,
+    /// Uploads of a byte a second.
+    SlowUploads,
 }
 
 /// The outcome of an attack, and the answers that people received before and during it.
@@ -74,6 +76,7 @@ impl Attack {
             Self::Paths => odd_paths::strike(site).await,
             Self::PreflightFlood => preflight_flood::strike(site).await,
             Self::SlowReaders => slow_readers::strike(site).await,
+            Self::SlowUploads => slow_uploads::strike(site).await,
             Self::TicketHoard => ticket_hoard::strike(site).await,
             Self::TwoRooms => two_rooms::strike(site).await,
         }

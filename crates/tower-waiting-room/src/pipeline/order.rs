@@ -15,7 +15,6 @@ use std::{
     ops::ControlFlow::{self, Break, Continue},
     pin::Pin,
     sync::Arc,
-    time::Duration,
 };
 
 use bytes::Bytes;
@@ -34,11 +33,11 @@ use crate::rules_file::{FollowedFile, Watch};
 use crate::{
     ambient::StageClock,
     config::{DebugHeader, Enforcement, Preflight},
-    gate::{GateStage, Gated, body_read_timeout},
+    gate::{GateStage, Gated, min_rate},
     misconfiguration::Misconfiguration,
     rate::{RateStage, Rated},
     rate_headers::Field,
-    request::{Bypass, Callers, Findings, RequestHead},
+    request::{Bypass, Callers, Findings, MinRate, RequestHead},
     respond::{Outcome, Responder},
     room::{BoxFuture, Opened, PassRenewal, Token, TokenSource, Visitor},
     telemetry::Telemetry,
@@ -244,13 +243,11 @@ impl Pipeline {
         matches!(self.enforcement, Enforcement::Enforce)
     }
 
-    /// Returns the longest time that the application waits for a frame of the request's body.
-    /// Returns `None` if there is no bound, and in shadow mode, which must not affect requests.
-    pub(crate) fn body_read_timeout(&self, journey: &Journey) -> Option<Duration> {
+    /// Returns the minimum rate at which the client has to send the request's body. Returns `None`
+    /// if there is none, and in shadow mode, which must not affect requests.
+    pub(crate) fn min_rate(&self, journey: &Journey) -> Option<MinRate> {
         match self.enforcement {
-            Enforcement::Enforce if !journey.permits.is_empty() => {
-                body_read_timeout(&journey.permits)
-            }
+            Enforcement::Enforce if !journey.permits.is_empty() => min_rate(&journey.permits),
             Enforcement::Enforce | Enforcement::Shadow => None,
         }
     }

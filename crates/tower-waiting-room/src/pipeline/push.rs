@@ -169,7 +169,7 @@ fn open(
     order: u64,
     network: Option<IpAddr>,
 ) -> Result<StreamPlace, (Reason, StatusCode)> {
-    streams.open(ticket.id, order, network, Instant::now()).map_err(|no| match no {
+    streams.open(ticket, order, network, Instant::now()).map_err(|no| match no {
         NotOpened::Ended => (Reason::RefusedPushEnded, StatusCode::SERVICE_UNAVAILABLE),
         NotOpened::Full => (Reason::RefusedPushFull, StatusCode::SERVICE_UNAVAILABLE),
         NotOpened::NetworkFull => (Reason::RefusedPushNetworkFull, StatusCode::TOO_MANY_REQUESTS),
