@@ -85,7 +85,7 @@ impl Pipeline {
         // A visitor who is already inside, for example in another tab, does not go back to the
         // line.
         let is_inside = matches!(visitor, Visitor::Proven(Opened::Pass(pass))
-            if room.accepts(pass, &room.rules(), now) || room.may_move(pass, now));
+            if journey.is_accepted || room.may_move(pass, now));
         let ticket = (!is_inside).then_some(&ticket);
         Reply::transferred(room.take_over(ticket, journey.source))
     }

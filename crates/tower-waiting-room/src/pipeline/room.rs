@@ -26,6 +26,19 @@ use crate::{
 impl RoomPart for RoomStage {
     fn identify(&self, head: &RequestHead<'_>, now: Timestamp, journey: &mut Journey) {
         (journey.visitor, journey.source) = self.identify(head, now);
+        journey.is_accepted = RoomPart::accepts(self, &journey.visitor, now);
+    }
+
+    #[inline]
+    fn accepts(&self, visitor: &Visitor, now: Timestamp) -> bool {
+        match visitor {
+            Visitor::Proven(Opened::Pass(pass)) => self.accepts(pass, &self.rules(), now),
+            Visitor::Inside(_)
+            | Visitor::Outside(_)
+            | Visitor::Preflight
+            | Visitor::Proven(_)
+            | Visitor::Unknown => false,
+        }
     }
 
     fn is_for_push(&self, head: &RequestHead<'_>) -> bool {
@@ -132,7 +145,7 @@ impl Pipeline {
             return Break(stop);
         }
         match &journey.visitor {
-            Visitor::Proven(Opened::Pass(pass)) if room.accepts(pass, &rules, now) => {
+            Visitor::Proven(Opened::Pass(pass)) if journey.is_accepted => {
                 // The script of the waiting page sends a poll to ask whether it may reload the
                 // page. The answer is yes, and the poll is not forwarded to the application.
                 if head.is_poll() {
