@@ -139,6 +139,10 @@ impl Pipeline {
         // Only the room is suspended. The limits and gates stay in effect, because they protect the
         // service from individual clients even without a room.
         if rules.mode == RoomMode::Suspended {
+            if let Some(location) = room.without_link(head) {
+                let reason = Reason::Bypass("suspended".into());
+                return Break(Stop::Reply(Reply::without_link(reason, location)));
+            }
             return Self::pass_by(journey, "suspended");
         }
         if let Some(stop) = self.posted(room, head, journey) {
@@ -150,6 +154,10 @@ impl Pipeline {
                 // page. The answer is yes, and the poll is not forwarded to the application.
                 if head.is_poll() {
                     return Break(Stop::Reply(Reply::admitted_poll(Reason::AdmittedPass)));
+                }
+                if let Some(location) = room.without_link(head) {
+                    let reply = Reply::without_link(Reason::AdmittedPass, location);
+                    return Break(Stop::Reply(reply));
                 }
                 // `refresh` returns at most one value: a fresh token that another request has
                 // fetched, or a renewal to poll while the application handles the request.

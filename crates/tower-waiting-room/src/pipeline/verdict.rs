@@ -60,6 +60,8 @@ impl Pipeline {
                 // the page. The poll itself is not forwarded to the application.
                 if head.is_poll() {
                     Reply::admitted_poll(reason)
+                } else if let Some(location) = room.without_link(head) {
+                    Reply::without_link(reason, location)
                 } else {
                     journey.admitted = reason;
                     return Continue(());

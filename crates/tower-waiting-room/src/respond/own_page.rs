@@ -474,7 +474,7 @@ static SCRIPT: LazyLock<String> = LazyLock::new(|| {
 });
 
 /// The source expressions of the script, and of the style without a palette. A test computes them.
-const SCRIPT_SOURCE: &str = "'sha256-gmVZf2FWGg2tba5DVuN1lYfQIWbv9uRIrfJFF03XgMY='";
+const SCRIPT_SOURCE: &str = "'sha256-ePD8ixoiSGXNCMuObQ0yOO+OqLEmQnnEmoTsPfaSQJY='";
 const STYLE_SOURCE: &str = "'sha256-Tqe7+TSoMsMvgIbQKTm0a5ovI6wV727vKoYpR1OZcmg='";
 
 /// The end of the title, and the icon. It is embedded, so that browsers do not request one through
