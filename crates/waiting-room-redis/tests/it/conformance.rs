@@ -6,10 +6,9 @@ use futures_util::future::join_all;
 use waiting_room_core::{Store, VisitorId};
 use waiting_room_engines::{Engine, EngineServer};
 use waiting_room_redis::RedisStore;
-use waiting_room_sim::seeds;
 use waiting_room_test::conformance::{self, Coverage, Divergence, Durability, SuitePlan};
 
-use crate::support::{connection, node_by, on_each, open, patient, start};
+use crate::support::{connection, node_by, on_each, open, patient, seeds, start};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn redis_agrees_with_the_model() {
