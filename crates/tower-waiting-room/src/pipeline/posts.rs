@@ -14,6 +14,10 @@
 //! A transfer needs no call to the store, because the ticket in a link is due at the same time as
 //! the original ticket.
 
+use std::ops::ControlFlow::{self, Break, Continue};
+
+use waiting_room_core::Reason;
+
 use super::{
     journey::{Journey, Pending},
     order::{Pipeline, Stop},
@@ -40,6 +44,33 @@ impl Pipeline {
             Some(Stop::Reply(self.transfer(room, head, journey)))
         } else {
             None
+        }
+    }
+
+    /// Answers the request of an admitted visitor that is not for the application: the script of the
+    /// waiting page sends a poll to ask whether it may reload the page, and a link leads to a page.
+    #[inline]
+    pub(super) fn admitted(
+        room: &RoomStage,
+        head: &RequestHead<'_>,
+        reason: &Reason,
+    ) -> ControlFlow<Stop> {
+        if head.is_poll() {
+            return Break(Stop::Reply(Reply::admitted_poll(reason.clone())));
+        }
+        Self::without_link(room, head, reason)
+    }
+
+    /// Sends a visitor who has opened a link, and need not wait, to the page without the link.
+    #[inline]
+    pub(super) fn without_link(
+        room: &RoomStage,
+        head: &RequestHead<'_>,
+        reason: &Reason,
+    ) -> ControlFlow<Stop> {
+        match room.without_link(head) {
+            Some(location) => Break(Stop::Reply(Reply::without_link(reason.clone(), location))),
+            None => Continue(()),
         }
     }
 

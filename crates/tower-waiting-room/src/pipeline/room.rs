@@ -140,10 +140,7 @@ impl Pipeline {
         // Only the room is suspended. The limits and gates stay in effect, because they protect the
         // service from individual clients even without a room.
         if rules.mode == RoomMode::Suspended {
-            if let Some(location) = room.without_link(head) {
-                let reason = Reason::Bypass("suspended".into());
-                return Break(Stop::Reply(Reply::without_link(reason, location)));
-            }
+            Self::without_link(room, head, &Reason::Bypass("suspended".into()))?;
             return Self::pass_by(journey, "suspended");
         }
         if let Some(stop) = self.posted(room, head, journey) {
@@ -151,15 +148,7 @@ impl Pipeline {
         }
         match &journey.visitor {
             Visitor::Proven(Opened::Pass(pass)) if journey.is_accepted => {
-                // The script of the waiting page sends a poll to ask whether it may reload the
-                // page. The answer is yes, and the poll is not forwarded to the application.
-                if head.is_poll() {
-                    return Break(Stop::Reply(Reply::admitted_poll(Reason::AdmittedPass)));
-                }
-                if let Some(location) = room.without_link(head) {
-                    let reply = Reply::without_link(Reason::AdmittedPass, location);
-                    return Break(Stop::Reply(reply));
-                }
+                Self::admitted(room, head, &Reason::AdmittedPass)?;
                 // `refresh` returns at most one value: a fresh token that another request has
                 // fetched, or a renewal to poll while the application handles the request.
                 (journey.token, journey.renewal) = room.refresh(pass, &rules, now);
