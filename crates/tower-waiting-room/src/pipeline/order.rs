@@ -96,8 +96,12 @@ pub(super) type PushBody = Pin<Box<dyn Body<Data = Bytes, Error = Infallible> + 
 /// This trait is implemented only with the feature `room`. Without the feature, no layer has a
 /// room.
 pub(crate) trait RoomPart: Send + Sync {
-    /// Opens the token of a request, and notes the visitor and how the next token is sent.
+    /// Opens the token of a request. Notes the visitor, whether the room accepts its pass, and how
+    /// the next token is sent.
     fn identify(&self, head: &RequestHead<'_>, now: Timestamp, journey: &mut Journey);
+
+    /// Returns whether the visitor has a pass that the room accepts at `now`.
+    fn accepts(&self, visitor: &Visitor, now: Timestamp) -> bool;
 
     /// Returns whether a request asks for a push stream.
     fn is_for_push(&self, head: &RequestHead<'_>) -> bool;
@@ -281,7 +285,7 @@ impl Pipeline {
             // nothing is left to decide.
             Resumed::Turn => Continue(()),
             Resumed::Waited(waited) => {
-                let caller = self.callers.of(*head, known(&journey.visitor));
+                let caller = self.callers.of(*head, known(journey));
                 let gated = self.gates.resume(&caller, waited, &mut journey.permits, now);
                 Self::gated(gated, now)
             }
@@ -293,10 +297,26 @@ impl Pipeline {
             Continue(()) => Continue(()),
         };
         let flow = match in_effect {
-            Continue(()) => self.run(head, journey),
+            Continue(()) => {
+                self.reconsider(journey, now);
+                self.run(head, journey)
+            }
             Break(stop) => Break(stop),
         };
         self.counted(journey, flow)
+    }
+
+    /// Sends a request back to the first stage if the room has ceased to accept its pass during a
+    /// wait. The limits have charged the visitor of the pass, so they now charge the newcomer.
+    fn reconsider(&self, journey: &mut Journey, now: Timestamp) {
+        if let (true, Visitor::Proven(_), Some(room)) =
+            (journey.is_accepted, &journey.visitor, &self.room)
+        {
+            journey.is_accepted = room.accepts(&journey.visitor, now);
+            if !journey.is_accepted {
+                journey.ahead = (self.order)(&journey.visitor);
+            }
+        }
     }
 
     /// Runs the remaining stages, and breaks with the first stop that takes effect. This is the
@@ -311,7 +331,7 @@ impl Pipeline {
                 Stage::Gates if self.gates.is_empty() => continue,
                 Stage::Gates => self.enter_gates(head, journey),
                 Stage::Limits => {
-                    let rated = self.charge(head, known(&journey.visitor), &journey.clock);
+                    let rated = self.charge(head, known(journey), &journey.clock);
                     if let Rated::Free = rated {
                         continue;
                     }
@@ -433,7 +453,7 @@ impl Pipeline {
     fn enter_gates(&self, head: &RequestHead<'_>, journey: &mut Journey) -> ControlFlow<Stop> {
         // `arrived` is earlier than `now` if the room or the limits had to ask a store. The client
         // has been waiting since `arrived`.
-        let caller = self.callers.of(*head, known(&journey.visitor));
+        let caller = self.callers.of(*head, known(journey));
         let RequestTimes { arrived, now } = journey.times(&self.clock);
         Self::gated(self.gates.enter(&caller, arrived, &mut journey.permits, now), now)
     }
@@ -453,14 +473,14 @@ impl Pipeline {
     }
 }
 
-/// Returns the visitor if it is known, that is, if its request has a pass. A client can get any
-/// number of tickets, so a limit by visitor would have no effect if tickets counted too.
-fn known(visitor: &Visitor) -> Option<VisitorId> {
-    // If the limits come first, the room has not accepted the pass yet, but the pass is valid. A copy of
-    // a pass counts as the same visitor, whatever address it is sent from.
-    match visitor {
+/// Returns the visitor if it is known, that is, if the room accepts its pass. A client can get any
+/// number of tickets and of passes that are void, so a limit by visitor would have no effect if they
+/// counted too.
+fn known(journey: &Journey) -> Option<VisitorId> {
+    // A copy of a pass counts as the same visitor, whatever address it is sent from.
+    match &journey.visitor {
         Visitor::Inside(pass) => Some(pass.id),
-        Visitor::Proven(Opened::Pass(pass)) => Some(pass.id),
+        Visitor::Proven(Opened::Pass(pass)) if journey.is_accepted => Some(pass.id),
         Visitor::Outside(_) | Visitor::Preflight | Visitor::Proven(_) | Visitor::Unknown => None,
     }
 }

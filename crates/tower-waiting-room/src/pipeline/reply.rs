@@ -10,7 +10,10 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use http::{
     HeaderName, HeaderValue, Response, StatusCode, Version,
-    header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, ORIGIN, RETRY_AFTER, TRANSFER_ENCODING},
+    header::{
+        CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, LOCATION, ORIGIN, RETRY_AFTER,
+        TRANSFER_ENCODING,
+    },
 };
 use waiting_room_core::{
     Reason, RoomRules, Ticket, Timestamp,
@@ -70,6 +73,17 @@ impl Reply {
     /// Lets the script of the waiting page reload the page.
     pub(super) fn admitted_poll(reason: Reason) -> Self {
         Self { outcome: Outcome::Admit, reason, retry_after: None, by: By::Room }
+    }
+
+    /// Sends a visitor who has opened a link, and needs no place, to the page without the link.
+    pub(super) fn without_link(reason: Reason, location: HeaderValue) -> Self {
+        let mut response = Response::new(Bytes::new());
+        *response.status_mut() = StatusCode::SEE_OTHER;
+        let headers = response.headers_mut();
+        headers.insert(LOCATION, location);
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        let by = By::Prepared(Some(Box::new(response)));
+        Self { outcome: Outcome::Admit, reason, retry_after: None, by }
     }
 
     /// Makes a visitor wait in the line until its ticket is due.
