@@ -58,7 +58,7 @@ pub enum Misconfiguration {
     /// request with status 500. A bypass rule for a network does not cover the request, and the room
     /// does not count the visitor's place for any network. If a server without addresses is
     /// intended, turn off
-    /// [`places_per_network`](crate::config::WaitingRoomConfigBuilder::places_per_network).
+    /// [`shares`](crate::config::WaitingRoomConfigBuilder::shares).
     PeerUnknown,
     /// The [`ipv6_prefix`](crate::ClientIp::ipv6_prefix) is longer than 64 bits, so a single host
     /// can use many keys of a per-address limit.

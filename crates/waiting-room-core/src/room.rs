@@ -62,8 +62,8 @@ mod written;
 pub use self::{
     estimate::WaitEstimate,
     head_start::HeadStart,
-    options::{CookieTest, PlacesPerNetwork, QueueingMethod, Recovery, RoomMode, SessionRenewal},
-    pass::{Pass, PassHome, VisitorId},
+    options::{CookieTest, QueueingMethod, Recovery, RoomMode, SessionRenewal, Shares},
+    pass::{Network, Pass, PassHome, VisitorId},
     room::Room,
     rules::RoomRules,
     settings::{Setting, SettingValue},

@@ -76,7 +76,7 @@ pub async fn run<S: Store>(
     let mut run = SuiteRun {
         plan,
         store: build(settings.clone(), clock.clone()).await,
-        model: Model::new(settings.clone(), START),
+        model: Model::new(settings.clone(), plan.sharing, START),
         settings,
         built: START,
         now: START,
@@ -97,7 +97,7 @@ pub async fn run<S: Store>(
             Command::Restart => {
                 run.store = build(run.settings.clone(), clock.clone()).await;
                 if plan.durability == Durability::Forgets {
-                    run.model = Model::new(run.settings.clone(), run.now);
+                    run.model = Model::new(run.settings.clone(), plan.sharing, run.now);
                     run.built = run.now;
                     commands.saw_restart();
                 }
