@@ -194,7 +194,8 @@ fn shares_is_a_number_or_off_or_a_number_in_shadow() {
         config.map(|config| config.room.unwrap().shares).map_err(|error| error.to_string())
     };
     let of = |value: &str| places(&format!(r#", "shares": {value}"#));
-    assert_eq!(places(""), Ok(Shares::Limit(1_000)));
+    assert_eq!(places(""), Ok(Shares::Auto));
+    assert_eq!(of(r#""auto""#), Ok(Shares::Auto));
     assert_eq!(of("20"), Ok(Shares::Limit(20)));
     assert_eq!(of(r#""off""#), Ok(Shares::Off));
     assert_eq!(of(r#"{ "shadow": 20 }"#), Ok(Shares::Shadow(20)));
@@ -208,7 +209,7 @@ fn shares_is_a_number_or_off_or_a_number_in_shadow() {
     ] {
         let expected = format!(
             "shares is {given}, expected a number from 1 to 10000000, \
-             {{ \"shadow\": number }} or \"off\""
+             {{ \"shadow\": number }}, \"auto\" or \"off\""
         );
         assert!(of(wrong).unwrap_err().starts_with(&expected), "{wrong}: {:?}", of(wrong));
     }

@@ -91,7 +91,7 @@ impl WaitingRoomHandle {
                 telemetry.push_gauge(streams.len());
             }
             let now = self.pipeline.clock.now();
-            let snapshot = room.store.snapshot().await;
+            let snapshot = room.snapshot().await;
             telemetry.room_gauges(snapshot.as_ref().ok(), room.store.nodes(), now);
         }
     }

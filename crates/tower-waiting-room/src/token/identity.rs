@@ -197,7 +197,8 @@ mod tests {
     /// nodes.
     #[test]
     fn hashes_of_networks_that_nodes_share_never_change() {
-        let of = |address| format!("{:08x}", network(&identities(1), address).unwrap());
+        let of =
+            |address| format!("{:012x}", network(&identities(1), address).unwrap().levels()[0]);
         assert_eq!([of("192.0.2.1"), of("2001:db8:1:1::")], ["8c8c6e6e", "545894db"]);
     }
 }

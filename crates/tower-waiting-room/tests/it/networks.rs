@@ -226,3 +226,37 @@ async fn an_operator_changes_the_share_while_the_room_is_in_use() {
     let cause = std::error::Error::source(&wrong.unwrap_err()).unwrap().to_string();
     assert_eq!(cause, "shares is 0, expected at least 1");
 }
+
+/// Lets two visitors of one address take both slots and renew them while a visitor of another
+/// network waits. Returns the cookies of the two, and whether the other is inside once their first
+/// passes are over.
+async fn yields(config: WaitingRoomConfigBuilder) -> (Vec<String>, bool) {
+    let house = House::new(config.total_active_users(2));
+    let mut inside = [Visitor::default(), Visitor::default()];
+    for visitor in &mut inside {
+        assert!(visitor.send(&house, from("192.0.2.1")).await.is_inside());
+    }
+    let (mut other, _) = comes(&house, || from("198.51.100.1")).await;
+    house.advance(18);
+    other.send(&house, from("198.51.100.1")).await;
+    let mut cookies = Vec::new();
+    for visitor in &mut inside {
+        let seen = visitor.send(&house, from("192.0.2.1")).await;
+        assert!(seen.is_inside());
+        cookies.push(seen.header("set-cookie").unwrap().to_owned());
+    }
+    house.handle().room().unwrap().snapshot().await.unwrap();
+    let found = house.handle().misconfigurations();
+    assert!(found.contains(&Misconfiguration::OneNetwork), "{found:?}");
+    house.advance(71);
+    (cookies, other.send(&house, from("198.51.100.1")).await.is_inside())
+}
+
+#[tokio::test]
+async fn a_session_above_the_share_of_its_network_yields_and_its_cookie_says_when() {
+    let (cookies, is_inside) = yields(shares(Shares::Limit(1))).await;
+    assert!(is_inside && cookies[0].contains("Max-Age=90"), "{cookies:?}");
+    assert!(cookies[1].contains("Max-Age=70"), "{cookies:?}");
+    let (cookies, is_inside) = yields(shares(Shares::Off)).await;
+    assert!(!is_inside && cookies[1].contains("Max-Age=90"), "{cookies:?}");
+}

@@ -96,30 +96,26 @@ impl Room {
 
     /// Continues the session of a pass, and returns the renewed pass.
     ///
-    /// The session is prolonged, unless it gives way to waiting visitors: to visitors of other
-    /// networks if it is not within the share of its own, or to any visitor if it would last longer
-    /// than the longest visit. A session gives way only if fewer slots are free, or will be because
-    /// of other sessions that give way, than visitors wait.
+    /// The session is prolonged, unless it gives way to the waiting visitors: because it would last
+    /// longer than the longest visit, or because it is above the share of its network and a visitor
+    /// of another network waits. A session gives way only if fewer slots are free, or will be
+    /// because of other sessions that give way, than visitors are present in the line.
     pub(super) fn prolong(&mut self, pass: &Pass, now: Timestamp) -> Pass {
         let mut renewed = self.rules.timing().prolonged(pass, now);
         let total = self.rules.total_active_users;
         let free = total.saturating_sub(self.sessions.active());
         let crowded = self.sessions.withdraw(pass.id, self.rules.shares.slots(total));
+        let is_wanted = crowded.is_some_and(|level| {
+            let own = self.line.of_network(pass.id).map_or(0, |held| held[level]);
+            self.line.len() > own
+        });
         let is_long = self
             .rules
             .longest_visit
             .is_some_and(|longest| renewed.expires_at > pass.accepted_at + longest);
-        let present = self.line.present();
-        let waiting = match crowded {
-            _ if is_long => present,
-            Some(level) => {
-                let own = self.line.of_network(pass.id).map_or(0, |held| held[level]);
-                present.min(self.line.len() - own)
-            }
-            None => 0,
-        };
-        let is_ending = renewed.expires_at > pass.expires_at
-            && self.sessions.ending().saturating_add(free) < waiting;
+        let is_ending = (is_wanted || is_long)
+            && renewed.expires_at > pass.expires_at
+            && self.sessions.ending().saturating_add(free) < self.line.present();
         if is_ending {
             renewed.expires_at = pass.expires_at;
         }

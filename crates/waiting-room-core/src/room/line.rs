@@ -32,6 +32,7 @@
 use crate::{
     Timestamp, VisitorId,
     room::{
+        networks::{Networks, UNIT},
         orders::{Rank, Ranks},
         shards::Shards,
         work::Sizes,
@@ -63,20 +64,6 @@ pub(super) struct Line {
     abandoned: u64,
     /// The time of the latest operation.
     now: Timestamp,
-}
-
-/// The number of slots or places of each known network, at each level. Networks without any have no
-/// entry.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Networks(Shards<u64, Usage>);
-
-/// The usage of one network at one level.
-#[derive(Clone, Copy, Debug, Default)]
-struct Usage {
-    held: u32,
-    /// The time, in a time that is counted in places, from which the network may have another place
-    /// without using its burst.
-    next: u64,
 }
 
 /// The place of one visitor.
@@ -257,44 +244,20 @@ impl Line {
 
     /// Returns the order of a new place of this visitor, if it is late: if the visitor's network has
     /// more than its share of the places that have entered the line, at some level.
-    ///
-    /// Each network has a GCRA whose time is the number of places that have entered the line. A
-    /// network with a share of `s` of `total` slots may have a part `s / total` of these places, and
-    /// `s` places at once. `s` places in line are therefore never late.
     pub(super) fn late_order(
         &self,
         id: VisitorId,
         shares: [u32; 3],
         total: u32,
     ) -> Option<Timestamp> {
-        let levels = id.network()?.levels().into_iter().zip(shares);
-        let order = levels.map(|(level, share)| {
-            let (next, step) = self.next_place(level, share, total);
-            next.saturating_sub((u64::from(share) - 1) * step)
-        });
-        let order = order.max().filter(|order| *order > self.entered * UNIT)?;
-        Some(Timestamp::from_nanos(LATE.as_nanos() + order))
+        let entered = self.entered * UNIT;
+        let order = self.networks.next_order(id, shares, total, entered)?;
+        (order > entered).then(|| Timestamp::from_nanos(LATE.as_nanos() + order))
     }
 
     /// Counts a new place of this visitor in the order of late places.
     pub(super) fn charge(&mut self, id: VisitorId, shares: [u32; 3], total: u32) {
-        let Some(network) = id.network() else { return };
-        for (level, share) in network.levels().into_iter().zip(shares) {
-            let (next, step) = self.next_place(level, share, total);
-            let usage = self.networks.0.get(&level).copied().unwrap_or_default();
-            self.networks.0.insert(level, Usage { next: next + step, ..usage });
-        }
-    }
-
-    /// Returns the time of a network's next place at one level, and the time between two places, in
-    /// [units](UNIT). A network is not charged for more places than it has in line, so places that
-    /// were taken and given up do not delay the others of the network.
-    fn next_place(&self, level: u64, share: u32, total: u32) -> (u64, u64) {
-        let usage = self.networks.0.get(&level).copied().unwrap_or_default();
-        let step = u64::from(total) * UNIT / u64::from(share);
-        let entered = self.entered * UNIT;
-        let longest = entered + (u64::from(usage.held) + 1) * step;
-        (usage.next.max(entered).min(longest), step)
+        self.networks.charge(id, shares, total, self.entered * UNIT);
     }
 
     /// Returns the order of a place that was late by this number of places before the room has lost
@@ -427,6 +390,11 @@ impl Line {
         self.networks.held(id)
     }
 
+    /// Returns the largest number of places of one narrow network.
+    pub(super) fn most_of_one_network(&self) -> u32 {
+        self.networks.most_held()
+    }
+
     /// Returns the arrival of the visitor at the front of the line, present or away: its first touch,
     /// less its head start.
     ///
@@ -478,61 +446,8 @@ fn stand_in(
     order.insert(rank, present_until);
 }
 
-impl Networks {
-    /// The maximum length of a line for which the invariants are checked by recounting all places
-    /// in O(n) time.
-    pub(super) const CHECKED: usize = 64;
-
-    /// Counts a new slot or place for its network.
-    pub(super) fn add(&mut self, id: VisitorId) {
-        for level in levels(id) {
-            match self.0.get_mut(&level) {
-                Some(usage) => usage.held += 1,
-                None => _ = self.0.insert(level, Usage { held: 1, next: 0 }),
-            }
-        }
-    }
-
-    /// Stops counting a slot or a place that has been given up.
-    pub(super) fn take(&mut self, id: VisitorId) {
-        for level in levels(id) {
-            let Some(usage) = self.0.get_mut(&level) else { continue };
-            usage.held -= 1;
-            if usage.held == 0 {
-                self.0.remove(&level);
-            }
-        }
-    }
-
-    /// Returns what the network of this visitor holds at each level, or `None` if the network is
-    /// unknown.
-    pub(super) fn held(&self, id: VisitorId) -> Option<[u32; 3]> {
-        let held = |level| self.0.get(&level).map_or(0, |usage| usage.held);
-        Some(id.network()?.levels().map(held))
-    }
-
-    /// Checks that these slots or places are counted, in debug builds.
-    pub(super) fn invariants(&self, ids: impl Iterator<Item = VisitorId>) {
-        let mut counted = Self::default();
-        ids.for_each(|id| counted.add(id));
-        let is_same = |(level, usage): (&u64, &Usage)| {
-            self.0.get(level).is_some_and(|own| own.held == usage.held)
-        };
-        debug_assert!(counted.0.iter().all(is_same), "each is counted for its network");
-        debug_assert_eq!(counted.0.len(), self.0.len(), "no network is left over");
-    }
-}
-
-/// Returns the keys of a visitor's network, or none if the network is unknown.
-fn levels(id: VisitorId) -> impl Iterator<Item = u64> {
-    id.network().into_iter().flat_map(|network| network.levels())
-}
-
 /// The order of the first late place: later than all times.
 const LATE: Timestamp = Timestamp::from_nanos(1 << 63);
-
-/// The number of units in which a place is divided, for shares that are no whole parts.
-const UNIT: u64 = 1 << 10;
 
 #[cfg(test)]
 mod tests;

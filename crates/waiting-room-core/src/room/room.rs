@@ -263,6 +263,8 @@ impl Room {
         snapshot.waiting = self.line.len();
         snapshot.abandoned = self.line.abandoned();
         snapshot.present = self.line.present();
+        snapshot.slots_of_one_network = self.sessions.most_of_one_network();
+        snapshot.places_of_one_network = self.line.most_of_one_network();
         snapshot.oldest_wait =
             self.line.first_arrival().map_or(Duration::ZERO, |first| now.since(first));
         let fallback = self.rules.timing().configured_rate();

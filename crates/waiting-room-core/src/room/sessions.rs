@@ -24,7 +24,7 @@ use std::time::Duration;
 use crate::{
     Pass, Timestamp, VisitorId,
     room::{
-        line::Networks,
+        networks::Networks,
         orders::{Rank, Ranks},
         shards::Shards,
         work::Sizes,
@@ -39,8 +39,7 @@ pub(super) struct Sessions {
     live: Shards<VisitorId, Session>,
     /// The expiry of each of these sessions.
     lapses: Ranks<()>,
-    /// The sessions within the shares of their networks.
-    counted: Networks,
+    networks: Networks,
     /// The number of sessions that give way to waiting visitors.
     ending: u32,
     ended: Shards<VisitorId, Ended>,
@@ -97,12 +96,13 @@ impl Sessions {
         let Pass { bucket, accepted_at, last_check_in, expires_at, .. } = pass;
         let session =
             Session { bucket, accepted_at, last_check_in, expires_at, is_counted, is_ending };
-        if let Some(old) = self.live.insert(pass.id, session) {
-            self.lapses.remove(Rank::at(old.expires_at, pass.id));
+        match self.live.insert(pass.id, session) {
+            Some(old) => _ = self.lapses.remove(Rank::at(old.expires_at, pass.id)),
+            None => self.networks.add(pass.id),
         }
         self.ending += u32::from(is_ending);
         if is_counted {
-            self.counted.add(pass.id);
+            self.networks.count(pass.id, true);
         }
         self.lapses.insert(Rank::at(pass.expires_at, pass.id), ());
         // The visitor is active again, so from now on this session determines whether its proofs
@@ -121,8 +121,14 @@ impl Sessions {
             );
             self.uncount(id, old);
         }
-        let counted = self.counted.held(id)?;
+        let counted = self.networks.counted(id)?;
         counted.iter().zip(shares?).position(|(counted, share)| *counted >= share)
+    }
+
+    /// Returns the largest number of sessions of one narrow network, including expired ones that have
+    /// not been removed yet.
+    pub(super) fn most_of_one_network(&self) -> u32 {
+        self.networks.most_held()
     }
 
     /// Returns the number of sessions that give way to waiting visitors.
@@ -138,6 +144,7 @@ impl Sessions {
     pub(super) fn end(&mut self, id: VisitorId, now: Timestamp, mut forget_at: Timestamp) {
         if let Some(pass) = self.live.remove(&id) {
             self.uncount(id, pass);
+            self.networks.take(id);
             self.lapses.remove(Rank::at(pass.expires_at, id));
             forget_at = forget_at.max(pass.expires_at);
         }
@@ -222,8 +229,7 @@ impl Sessions {
         debug_assert_eq!(self.ended.len(), self.forgets.len(), "each end is forgotten once");
         debug_assert!(self.ended.len() <= Self::MAX_ENDED, "ended sessions are bounded");
         if cfg!(debug_assertions) && self.live.len() <= Networks::CHECKED {
-            let counted = self.live.iter().filter(|(_, session)| session.is_counted);
-            self.counted.invariants(counted.map(|(id, _)| *id));
+            self.networks.invariants(self.live.iter().map(|(id, _)| *id));
             let ending = self.live.iter().filter(|(_, session)| session.is_ending);
             debug_assert_eq!(ending.count(), self.ending as usize, "each ending is counted");
         }
@@ -233,7 +239,7 @@ impl Sessions {
     fn uncount(&mut self, id: VisitorId, session: Session) {
         self.ending -= u32::from(session.is_ending);
         if session.is_counted {
-            self.counted.take(id);
+            self.networks.count(id, false);
         }
     }
 
@@ -241,6 +247,7 @@ impl Sessions {
     fn lapse(&mut self, id: VisitorId) {
         if let Some(pass) = self.live.remove(&id) {
             self.uncount(id, pass);
+            self.networks.take(id);
             let forget_at = pass.accepted_at + self.void_after;
             // The session ended when its pass expired, not when this operation noticed the expiry.
             if forget_at > self.now {

@@ -66,6 +66,8 @@ pub(crate) struct Numbers {
     pub(crate) oldest_wait: Option<Duration>,
     /// Places that were given up.
     pub(crate) abandoned: u64,
+    /// The most slots and the most places of one network, for a store that counts them.
+    pub(crate) of_one_network: Option<[usize; 2]>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -286,6 +288,7 @@ impl Model {
             oldest_wait: (self.settings.queueing_method != QueueingMethod::Random)
                 .then_some(oldest),
             abandoned: self.abandoned,
+            of_one_network: self.of_one_network(),
         }
     }
 

@@ -59,12 +59,14 @@ pub struct Coverage(BTreeMap<String, u64>);
 
 impl Coverage {
     /// The kinds of replies that a meaningful set of runs must contain: all but the rarest.
-    pub const SAID: [&str; 20] = [
+    pub const SAID: [&str; 22] = [
         "admitted:active",
         "admitted:passthrough",
         "admitted:slot",
         "drawn",
         "ended",
+        "gives_way",
+        "late",
         "prequeue",
         "queue_all",
         "queued:active_limit",
@@ -83,8 +85,9 @@ impl Coverage {
     ];
 
     /// Returns the number of replies of one kind: a [`Reason`](waiting_room_core::Reason) as it is
-    /// displayed, `renewed` or `ended`, `drawn` for a place in the draw of an event, or `scheduled` for
-    /// a change of the events.
+    /// displayed, `renewed` or `ended`, `gives_way` for a session that is not prolonged because others
+    /// wait, `late` for a ticket of a late place, `drawn` for a place in the draw of an event, or
+    /// `scheduled` for a change of the events.
     #[must_use]
     pub fn count(&self, said: &str) -> u64 {
         self.0.get(said).copied().unwrap_or(0)

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use waiting_room_core::{
     Pass, Room, RoomRules, Ticket, Timestamp, Verdict, VisitorId,
-    room::{Shares, QueueingMethod},
+    room::{QueueingMethod, Shares},
 };
 
 /// When the first visitor arrives.

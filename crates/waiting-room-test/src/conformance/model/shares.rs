@@ -8,8 +8,8 @@ use waiting_room_core::{
 use super::{super::plan::Sharing, LATE, Model, Place};
 
 impl Model {
-    /// Continues a session, which gives way if more visitors of other networks wait than slots are
-    /// or will be free.
+    /// Continues a session, which gives way if it is above the share of its network and others wait,
+    /// or if it is too long, and if more visitors wait than slots are or will be free.
     pub(super) fn prolong(&mut self, pass: Pass, now: Timestamp) -> Pass {
         let free = (self.settings.total_active_users as usize).saturating_sub(self.sessions.len());
         self.counted.retain(|id| *id != pass.id);
@@ -25,14 +25,11 @@ impl Model {
         let is_long =
             longest.is_some_and(|longest| renewed.expires_at > pass.accepted_at + longest);
         let is_other =
-            |place: &&Place| crowded.is_some_and(|level| !shares(level, place.id, pass.id));
-        let present = self.present(now).count();
-        let waiting = if is_long {
-            present
-        } else {
-            present.min(self.places.iter().filter(is_other).count())
-        };
-        if renewed.expires_at > pass.expires_at && self.ending.len() + free < waiting {
+            |place: &Place| crowded.is_some_and(|level| !shares(level, place.id, pass.id));
+        if (is_long || self.places.iter().any(is_other))
+            && renewed.expires_at > pass.expires_at
+            && self.ending.len() + free < self.present(now).count()
+        {
             renewed.expires_at = pass.expires_at;
             self.ending.push(pass.id);
         }
@@ -41,6 +38,11 @@ impl Model {
         }
         self.hold(renewed);
         renewed
+    }
+
+    /// Returns whether the session of a visitor gives way to others.
+    pub(crate) fn gives_way(&self, id: VisitorId) -> bool {
+        self.ending.contains(&id)
     }
 
     /// Returns the first level at which the network of a visitor has used up its share of the
@@ -121,6 +123,17 @@ impl Model {
         }
         let entered = (order - LATE).div_ceil(UNIT).saturating_sub(self.entered);
         u32::try_from(entered.max(1)).unwrap_or(u32::MAX)
+    }
+
+    /// Returns the most slots and the most places of one network.
+    pub(super) fn of_one_network(&self) -> Option<[usize; 2]> {
+        let most = |ids: Vec<VisitorId>| {
+            let of = |id: &VisitorId| ids.iter().filter(|other| shares(0, **other, *id)).count();
+            ids.iter().map(of).max().unwrap_or(0)
+        };
+        let slots = most(self.sessions.iter().map(|session| session.id).collect());
+        let places = most(self.places.iter().map(|place| place.id).collect());
+        (self.sharing == Sharing::All).then_some([slots, places])
     }
 
     /// Forgets what is known of networks without places, and of sessions that are over.
