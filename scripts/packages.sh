@@ -18,6 +18,6 @@ at_most() {
     ((count <= ceiling)) || failed=1
 }
 
-at_most 56 "limits and gates with axum" --no-default-features --features axum
-at_most 100 "the default features"
+at_most 52 "limits and gates with axum" --no-default-features --features axum
+at_most 92 "the default features"
 exit $failed

@@ -18,9 +18,6 @@ echo "== the gate under too many requests"
 cargo lab waiting-room-studies -- gate \
     --seed 17 --seed 18 --seed 19 --seed 20 --seed 21 --out docs/figures
 
-echo "== its steepest hour over loopback"
-cargo run --release -p shop -- --replay "$day"
-
 echo "== many sites that share one limit"
 cargo lab waiting-room-studies -- figures --out docs/figures
 

@@ -29,9 +29,9 @@ pub enum Misconfiguration {
     /// All IPv4 addresses or all IPv6 addresses are configured as trusted proxies, so any client
     /// can claim any address.
     EveryoneTrusted,
-    /// A request contained a forwarding header, such as `X-Forwarded-For`, but no header that the
-    /// layer is configured to read from the request's peer. If a proxy sent the header, all clients
-    /// of that proxy are counted as one client.
+    /// A request contained a forwarding header, such as `X-Forwarded-For`, but no header with an
+    /// address that the layer is configured to read from the request's peer. If a proxy sent the
+    /// header, all clients of that proxy are counted as one client.
     ForwardedHeaderIgnored,
     /// The header that states the client's address must occur once, but occurred several times. The
     /// header is ignored, and the address of the connection is used instead.
@@ -115,9 +115,9 @@ impl fmt::Display for Misconfiguration {
                  networks of your proxies only"
             }
             Self::ForwardedHeaderIgnored => {
-                "a request contained a forwarding header that is not read: if one of your proxies \
-                 sent it, name the header and the proxy in client_ip; otherwise all clients of \
-                 that proxy share one limit"
+                "a request contained a forwarding header that is not read or contains no address: \
+                 if one of your proxies sent it, name the header and the proxy in client_ip, and \
+                 have the proxy write addresses; otherwise all clients of that proxy share one limit"
             }
             Self::HeaderRepeated => {
                 "the header with the address of the client occurred more than once and was \
@@ -152,8 +152,9 @@ impl fmt::Display for Misconfiguration {
             }
             Self::PeerUnknown => {
                 "the address of the connection is unknown: serve the application with connect info \
-                 (axum: app.into_make_service_with_connect_info::<SocketAddr>()), enable the \
-                 feature tonic, or insert a PeerAddr into the extensions of each request"
+                 (axum on TCP: app.into_make_service_with_connect_info::<SocketAddr>()), enable the \
+                 feature tonic, or insert a PeerAddr into the extensions of each request, as is \
+                 necessary behind a Unix socket"
             }
             Self::RawIpv6Key => {
                 "limits by address distinguish the IPv6 addresses of a single host, which can use \

@@ -36,12 +36,12 @@ mod path_rule;
 
 #[cfg(feature = "axum")]
 pub use self::body::BodyReadTimeout;
-pub(crate) use self::client::is_native_grpc;
+pub(crate) use self::client::{grpc_web_type, is_native_grpc};
 pub(crate) use self::{
     body::{DisconnectProbe, bound_reads, has_unread_body, linger},
-    client::{Client, ClientKind},
+    client::{Client, ClientKind, RequestPurpose},
     client_ip::network,
-    head::{Caller, Callers, Findings},
+    head::{Caller, Callers, CookieSearch, Findings},
     key::{Found, Part},
     matcher::{Doubt, Matcher, Scope, hosts, is_field, validate_name},
     negotiation::Languages,

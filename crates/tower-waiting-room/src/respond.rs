@@ -57,7 +57,7 @@ mod template;
 pub(crate) use self::stream_event::StreamFacts;
 pub(crate) use self::{
     answer::{About, Unforwarded},
-    headers::{CLOUDFLARE_COMMAND_HEADER, OUTCOME_HEADER},
+    headers::{CLOUDFLARE_COMMAND_HEADER, OUTCOME_HEADER, expose},
     responder::Responder,
     shapes::{Shape, Shapes, Statuses},
 };

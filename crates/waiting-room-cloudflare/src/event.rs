@@ -4,7 +4,10 @@ use serde_json::Value;
 use waiting_room_core::{
     ConfigError, RoomRules, Timestamp,
     error::ConfigErrorKind,
-    room::{Setting, SettingValue, event::Event},
+    room::{
+        Setting, SettingValue,
+        event::{Event, Schedule},
+    },
 };
 
 use super::fields::{JsonFields, Read, Unsupported};
@@ -20,18 +23,19 @@ impl EventList {
     /// The maximum number of events that are read. Cloudflare permits five for each room.
     pub(super) const MAX_EVENTS: usize = 64;
 
-    /// Reads a list of events.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if a field has a value that Cloudflare's API cannot return, or if the times
-    /// of an event contradict each other.
-    pub(super) fn read(list: Vec<Value>) -> Read<Self> {
+    /// Reads a list of events. An event is left out if one of its fields has a value that
+    /// Cloudflare's API cannot return, if its times contradict each other, or if it cannot be in a
+    /// schedule with the events before it.
+    pub(super) fn read(list: Vec<Value>) -> Self {
         let mut events = Self::default();
         for (index, event) in list.into_iter().enumerate() {
-            events.add(JsonFields::of(format!("events[{index}]"), "events", event)?)?;
+            let at = format!("events[{index}]");
+            let read = JsonFields::of(at.clone(), "events", event);
+            if let Err(error) = read.and_then(|event| events.add(event)) {
+                events.unsupported.push(Unsupported::left_out(at, error));
+            }
         }
-        Ok(events)
+        events
     }
 
     fn add(&mut self, mut fields: JsonFields) -> Read<()> {
@@ -68,7 +72,8 @@ impl EventList {
             self.unsupported.push(Unsupported::new(of_suspended, why));
             return Ok(());
         }
-        self.events.push(event.validate()?);
+        Schedule::new(self.events.iter().cloned().chain([event.clone()]))?;
+        self.events.push(event);
         Ok(())
     }
 

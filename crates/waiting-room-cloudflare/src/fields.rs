@@ -179,6 +179,11 @@ impl Unsupported {
     pub(super) fn new(field: impl Into<String>, why: impl Into<String>) -> Self {
         Self { field: field.into(), why: why.into() }
     }
+
+    /// Describes an element of a list that cannot be used. The other elements can.
+    pub(super) fn left_out(field: impl Into<String>, error: ConfigError) -> Self {
+        Self::new(field, format!("it is left out, because {error}"))
+    }
 }
 
 impl fmt::Display for Unsupported {
@@ -202,6 +207,12 @@ fn setting_value(setting: &Setting, given: &Value) -> Option<SettingValue> {
 
 /// The result of reading.
 pub(super) type Read<T> = Result<T, ConfigError>;
+
+/// Returns the error for fields that are not a valid configuration file.
+pub(super) fn refused(error: impl fmt::Display) -> ConfigError {
+    let expected = "the fields of a configuration file";
+    ConfigError::new(ConfigErrorKind::Malformed, "configuration", error, expected)
+}
 
 /// Returns the error for a value of the wrong form.
 fn malformed(field: &'static str, given: &str, of: &str, expected: &str) -> ConfigError {

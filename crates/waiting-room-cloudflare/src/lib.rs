@@ -45,9 +45,10 @@
 //!
 //! # What is an error
 //!
-//! A value that Cloudflare's API cannot return is an error that names the field: a negative number,
-//! a number in quotation marks, an event that ends before it starts, a page of more than 1 MiB. An
-//! unknown field is [`Unsupported`], because the API gains fields over time.
+//! A value of the room that Cloudflare's API cannot return is an error that names the field: a
+//! negative number, a number in quotation marks, a page of more than 1 MiB. An unknown field is
+//! [`Unsupported`], because the API gains fields over time. So is a rule, an event or a route with
+//! such a value, such as an event that ends before it starts: it is left out, and the others are not.
 
 #![forbid(unsafe_code)]
 

@@ -1,6 +1,6 @@
 //! A room, with its rules and events.
 
-use std::{fmt, time::Duration};
+use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, de::Error};
 use serde_json::{Map, Value, json};
@@ -16,7 +16,7 @@ use waiting_room_core::{
 
 use crate::{
     event::{EventList, METHOD, RATE, SHUFFLE, USERS, methods, no_event},
-    fields::{JsonFields, Read, Unsupported, shown},
+    fields::{JsonFields, Read, Unsupported, refused, shown},
     rules::BypassRules,
 };
 
@@ -64,7 +64,7 @@ impl WaitingRoom {
     /// Returns the same errors as [`from_json`](Self::from_json).
     pub fn with_rules(mut self, text: &str) -> Result<Self, ConfigError> {
         self.rules =
-            BypassRules::read(list("rules", parse("rules", text)?, BypassRules::MAX_RULES)?)?;
+            BypassRules::read(list("rules", parse("rules", text)?, BypassRules::MAX_RULES)?);
         Ok(self)
     }
 
@@ -73,8 +73,7 @@ impl WaitingRoom {
     ///
     /// # Errors
     ///
-    /// Returns the same errors as [`from_json`](Self::from_json), and an error if two events
-    /// overlap or have the same name.
+    /// Returns the same errors as [`from_json`](Self::from_json).
     pub fn with_events(mut self, text: &str) -> Result<Self, ConfigError> {
         self.set_events(parse("events", text)?)?;
         Ok(self)
@@ -189,7 +188,7 @@ impl WaitingRoom {
         };
         room.read(JsonFields::of("", "waiting_room", value)?)?;
         if let Some(rules) = rules {
-            room.rules = BypassRules::read(list("rules", rules, BypassRules::MAX_RULES)?)?;
+            room.rules = BypassRules::read(list("rules", rules, BypassRules::MAX_RULES)?);
         }
         if let Some(events) = events {
             room.set_events(events)?;
@@ -198,8 +197,7 @@ impl WaitingRoom {
     }
 
     fn set_events(&mut self, value: Value) -> Read<()> {
-        self.events = EventList::read(list("events", value, EventList::MAX_EVENTS)?)?;
-        self.schedule().map(drop)?;
+        self.events = EventList::read(list("events", value, EventList::MAX_EVENTS)?);
         let is_closed = self.file.get("queueing_method").is_some_and(|method| method == "reject");
         if is_closed && !self.events.events.is_empty() {
             let why = "the room is closed outside its events (queueing_method reject), and a closed \
@@ -352,18 +350,24 @@ impl WaitingRoom {
         }
         let routes = fields.list("additional_routes", MAX_LIST)?;
         for (index, route) in routes.into_iter().enumerate() {
-            let mut route =
-                JsonFields::of(format!("additional_routes[{index}]"), "additional_routes", route)?;
-            let host = route.text("host")?.unwrap_or_default();
-            let path = route.text("path")?.unwrap_or_else(|| "/".to_owned());
             let field = format!("additional_routes[{index}]");
-            let why = format!(
-                "{host}{path}: add a clone of the same layer to these routes; hosts that share the \
-                 room need a cookie with a domain"
-            );
-            self.unsupported.push(Unsupported::new(field, why));
-            route.report_rest(&[], &mut self.unsupported);
+            if let Err(error) = self.read_route(&field, route) {
+                self.unsupported.push(Unsupported::left_out(field, error));
+            }
         }
+        Ok(())
+    }
+
+    fn read_route(&mut self, field: &str, route: Value) -> Read<()> {
+        let mut route = JsonFields::of(field, "additional_routes", route)?;
+        let host = route.text("host")?.unwrap_or_default();
+        let path = route.text("path")?.unwrap_or_else(|| "/".to_owned());
+        let why = format!(
+            "{host}{path}: add a clone of the same layer to these routes; hosts that share the \
+             room need a cookie with a domain"
+        );
+        self.unsupported.push(Unsupported::new(field, why));
+        route.report_rest(&[], &mut self.unsupported);
         Ok(())
     }
 
@@ -414,12 +418,6 @@ impl<'de> Deserialize<'de> for WaitingRoom {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Self::of_value(Value::deserialize(deserializer)?).map_err(D::Error::custom)
     }
-}
-
-/// Returns the error for fields that are not a valid configuration file.
-fn refused(error: impl fmt::Display) -> ConfigError {
-    let expected = "the fields of a configuration file";
-    ConfigError::new(ConfigErrorKind::Malformed, "configuration", error, expected)
 }
 
 /// Returns the value of a setting, as a configuration file contains it.

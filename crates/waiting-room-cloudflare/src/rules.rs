@@ -1,10 +1,12 @@
 //! Bypass rules.
 
 use serde_json::{Value, json};
+use tower_waiting_room::WaitingRoomConfig;
+use waiting_room_core::{ConfigError, error::ConfigErrorKind};
 
 use super::{
     expression::{Branch, branches},
-    fields::{JsonFields, Read, Unsupported},
+    fields::{JsonFields, Read, Unsupported, refused},
 };
 
 /// The rules of a room, in the form of a configuration file.
@@ -16,20 +18,20 @@ pub(super) struct BypassRules {
 }
 
 impl BypassRules {
-    /// The maximum number of rules that are read.
+    /// The maximum number of rules that are read, and of the rules that they become.
     pub(super) const MAX_RULES: usize = 100;
 
-    /// Reads a list of rules.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if a field has a value that Cloudflare's API cannot return.
-    pub(super) fn read(list: Vec<Value>) -> Read<Self> {
+    /// Reads a list of rules. A rule with a value that Cloudflare's API cannot return is left out.
+    pub(super) fn read(list: Vec<Value>) -> Self {
         let mut rules = Self::default();
         for (index, rule) in list.into_iter().enumerate() {
-            rules.add(index, JsonFields::of(format!("rules[{index}]"), "rules", rule)?)?;
+            let at = format!("rules[{index}]");
+            let read = JsonFields::of(at.clone(), "rules", rule);
+            if let Err(error) = read.and_then(|rule| rules.add(index, rule)) {
+                rules.unsupported.push(Unsupported::left_out(at, error));
+            }
         }
-        Ok(rules)
+        rules
     }
 
     fn add(&mut self, index: usize, mut rule: JsonFields) -> Read<()> {
@@ -73,10 +75,32 @@ impl BypassRules {
                     let why = format!("a rule has at most {MAX_TESTS} tests: {expression}");
                     self.unsupported.push(Unsupported::new(of_expression.clone(), why));
                 }
-                Branch { tests, .. } => self.bypass.push(rule_in_a_file(&name, tests)),
+                Branch { tests, .. } => {
+                    let rule = rule_in_a_file(&name, tests);
+                    match self.check(&rule) {
+                        Ok(()) => self.bypass.push(rule),
+                        Err(error) => {
+                            let at = of_expression.clone();
+                            self.unsupported.push(Unsupported::left_out(at, error));
+                        }
+                    }
+                }
             }
         }
         Ok(())
+    }
+
+    /// Checks that a configuration can have a rule in addition to the others, which are valid.
+    fn check(&self, rule: &Value) -> Read<()> {
+        if self.bypass.len() == Self::MAX_RULES {
+            let given = "one rule too many";
+            let expected = format!("at most {}", Self::MAX_RULES);
+            return Err(ConfigError::new(ConfigErrorKind::TooLarge, "bypass", given, expected));
+        }
+        let file = json!({
+            "name": "rule", "total_active_users": 1, "new_users_per_minute": 1, "bypass": [rule],
+        });
+        serde_json::from_value::<WaitingRoomConfig>(file).map(drop).map_err(refused)
     }
 }
 

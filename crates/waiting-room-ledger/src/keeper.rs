@@ -28,12 +28,12 @@ mod postgres;
 pub use self::memory::{KeeperFault, MemoryKeeper};
 #[cfg(feature = "postgres")]
 pub use self::postgres::{Corrections, Failover, PostgresKeeper};
-pub use crate::escrow::{Changes, Fence, Kept, KeptAccount, KeptClaim, Standing, TermOver};
+pub(crate) use crate::escrow::{Changes, Kept, KeptAccount, Standing};
 
 /// A store that fences the processes of one room's global ledger by their terms.
 ///
-/// A [`Holder`](crate::Holder) calls the methods from one task, one after the other, and gives each call
-/// [`HolderTimes::keep`](crate::HolderTimes::keep) to complete.
+/// A `Holder` calls the methods from one task, one after the other, and gives each call
+/// `HolderTimes::keep` to complete.
 ///
 /// # Cancel safety
 ///

@@ -47,8 +47,8 @@
 //! ```
 //! use waiting_room_core::{Timestamp, VisitorId};
 //! use waiting_room_ledger::{
-//!     EscrowRules, Incarnation, SiteId, Term,
-//!     model::{Admission, GlobalLedger, SiteAction, SiteLedger},
+//!     EscrowRules, SiteId,
+//!     model::{Admission, GlobalLedger, Incarnation, SiteAction, SiteLedger, Term},
 //! };
 //!
 //! let paris = SiteId::new(1);
@@ -95,14 +95,20 @@ pub use self::{
     policy::{NodeRules, Pacing, SlotPolicy},
     site::{Admission, Prolonged, SiteAction, SiteLedger},
 };
+#[cfg(feature = "postgres")]
+pub use crate::keeper::{Corrections, Failover, PostgresKeeper};
 pub use crate::{
     escrow::{
-        Census, Death, Draw, GlobalLedger, Grant, Heartbeat, Join, JoinRefused, LaterTerm,
-        LineFront, MAX_COUNT, MAX_MESSAGE_LEN, MAX_WORLD_LEN, Outgoing, Refusal, Refused,
-        RulesDigest, SitePass, SiteState, Tally, Tickets, ToGlobal, ToSite, WIRE_VERSION, Welcome,
-        WireError, World,
+        Census, Changes, Death, Draw, Epoch, Fence, GlobalLedger, Grant, Heartbeat, Incarnation,
+        Join, JoinRefused, Kept, KeptAccount, KeptClaim, LaterTerm, LineFront, ListRefused,
+        MAX_COUNT, MAX_MESSAGE_LEN, MAX_WORLD_LEN, Outgoing, Refusal, Refused, RulesDigest,
+        SitePass, SiteState, Standing, Tally, Term, TermOver, Tickets, ToGlobal, ToSite,
+        WIRE_VERSION, Welcome, WireError, World,
     },
-    link::{LedgerLink, LinkOptions, LinkState},
+    holder::{FRESH, Holder, HolderHandle, HolderTimes, Order, OrderError, Role},
+    keeper::{KeepError, KeeperFault, LedgerKeeper, MemoryKeeper, Seen, TakenOver},
+    link::{LedgerLink, LinkOptions, LinkState, OperatorError, OperatorLink},
+    server::{LedgerServer, ServerKeys},
     slots::{
         CounterReply, CounterRequest, Minute, Pool, SlotRules, Slots, TicketCounter, WorldSnapshot,
         apportion,

@@ -10,17 +10,16 @@ use std::{env, error::Error, io, process::ExitCode};
 
 use tokio::{select, signal};
 use tracing_subscriber::EnvFilter;
-use waiting_room_crowd::Crowd;
 
-use crate::{cli::Cli, crowd::standing, server::Server};
+use crate::{cli::Cli, server::Server};
 
-/// Exits with 1 if the room broke a promise to a crowd, and with 2 if the shop could not open.
+/// Exits with 2 if the shop could not open.
 #[tokio::main]
 async fn main() -> ExitCode {
     let cli = Cli::read(env::args_os()).unwrap_or_else(|error| error.exit());
     start_log(&cli);
     match run(&cli).await {
-        Ok(code) => code,
+        Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("shop: {error}");
             ExitCode::from(2)
@@ -28,32 +27,19 @@ async fn main() -> ExitCode {
     }
 }
 
-/// Serves the shop until its crowd has left, or until ctrl-c.
-async fn run(cli: &Cli) -> Result<ExitCode, Box<dyn Error>> {
+/// Serves the shop until ctrl-c.
+async fn run(cli: &Cli) -> Result<(), Box<dyn Error>> {
     let server = Server::open(cli).await?;
-    if cli.sends_crowd() {
-        greet(&server, None);
-        let outcome = crowd::send(&cli.crowd, server.address, &cli.room).await?;
-        server.close().await?;
-        let report = outcome.report();
-        if cli.crowd.json {
-            eprintln!("{outcome}");
-            println!("{}", serde_json::to_string(report)?);
-        } else {
-            println!("{outcome}");
-        }
-        return Ok(u8::from(!report.violations().is_empty()).into());
-    }
-    let standing = if cli.quiet_shop { None } else { Some(standing(&cli.room)) };
+    let standing = if cli.quiet_shop { None } else { Some(crowd::standing(&cli.room)) };
     let visitors = standing.map_or(0, |visitors| visitors.into_iter().sum());
-    let visitors = tokio::spawn(Crowd::stand(visitors, server.address, cli.room.promises()));
+    let visitors = tokio::spawn(crowd::stand(visitors, server.address));
     server.has_line(standing.map_or(0, |[_, in_line]| in_line)).await;
     let stop = stop()?;
     greet(&server, standing);
     stop.await;
     visitors.abort();
     server.close().await?;
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// Prints the addresses, and what a person will see there.

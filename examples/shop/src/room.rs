@@ -7,7 +7,6 @@ use tower_waiting_room::{
     ConfigError, KeyRing, TokenKey, WaitingRoomConfig, config::WaitingRoomConfigBuilder,
     request::Bypass, respond::Page, room::Recovery, token::CookieSettings,
 };
-use waiting_room_sim::Limits;
 
 /// The rules of the room.
 #[derive(Args, Clone, Debug, PartialEq)]
@@ -98,18 +97,6 @@ impl RoomArgs {
         if let Some(keys) = keys { room.keys(keys) } else { room }
     }
 
-    /// The promises of a room with these rules.
-    #[must_use]
-    pub fn promises(&self) -> Limits {
-        Limits {
-            total_active_users: self.limit,
-            new_users_per_minute: Some(self.rate),
-            session_duration: self.session(),
-            place_retention: self.place_retention,
-            refresh_interval: self.refresh_interval,
-        }
-    }
-
     /// The same rules as flags, without the keys, since other users of the machine can read a command line.
     #[must_use]
     pub fn flags(&self) -> Vec<String> {
@@ -128,7 +115,9 @@ impl RoomArgs {
         flags.into_iter().flat_map(|(name, value)| [name.to_owned(), value]).collect()
     }
 
-    fn session(&self) -> Duration {
+    /// The time for which a visitor stays active after its last request.
+    #[must_use]
+    pub fn session(&self) -> Duration {
         self.session.unwrap_or(Self::SESSION)
     }
 }

@@ -51,4 +51,14 @@ pub(crate) enum What {
     },
     /// The longest operations of rooms with up to a million visitors, and their steady state.
     Room,
+    /// The header of 16 KiB that costs most, for each path of a request. The exit status is 1 if it
+    /// costs more than twice an ordinary request, or 8 000 instructions more, whichever is larger.
+    Worst {
+        /// The seed of the search; without one, a new one, which is printed.
+        #[arg(long)]
+        seed: Option<u64>,
+        /// The number of values that are tried for each header.
+        #[arg(long, default_value_t = 60)]
+        tries: u32,
+    },
 }

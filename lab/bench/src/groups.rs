@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 
-use crate::{answers, bars, case::Group, gate, limits, memory, pass, paths};
+use crate::{answers, bars, case::Group, gate, limits, memory, pass, paths, worst};
 
 /// Returns the group of this name.
 pub(crate) fn group(name: &str) -> Result<Group> {
@@ -35,6 +35,7 @@ pub(crate) const GROUPS: &[Group] = &[
     answers::BEHIND_AXUM,
     bars::TOGETHER,
     memory::MEMORY,
+    worst::WORST,
 ];
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! cargo lab waiting-room-bench -- bars            the bars of all kinds of requests, in one table
 //! cargo lab waiting-room-bench -- cases           all cases, group by group; `--full` takes longer
 //! cargo lab waiting-room-bench -- cases paths     one group: paths that are made to be expensive
+//! cargo lab waiting-room-bench -- worst           the dearest header that a client can choose
 //! cargo lab waiting-room-bench -- room            the longest operations of crowded rooms
 //! ```
 //!
@@ -42,6 +43,7 @@ mod services;
 mod tables;
 mod valgrind;
 mod visitors;
+mod worst;
 
 use std::process::ExitCode;
 
@@ -69,6 +71,10 @@ fn main() -> Result<ExitCode> {
         }
         What::Repeat { group, case, first, then } => repeat(group, &case, first, then)?,
         What::Room => room::run(effort),
+        What::Worst { seed, tries } => {
+            let seed = seed.unwrap_or_else(worst::fresh_seed);
+            return worst::run(seed, tries, effort, counting);
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

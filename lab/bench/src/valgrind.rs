@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 
-use crate::{case::Group, effort::Effort};
+use crate::{case::Group, effort::Effort, worst::INPUT};
 
 /// Whether to count instructions and allocations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -94,7 +94,7 @@ fn of(group: Group, case: &str, (few, many): (u64, u64)) -> Result<Counts> {
 pub(crate) fn dhat(group: Group, case: &str, times: u64) -> Result<Heap> {
     // Where inlined functions come from takes long to read, and is of no use here.
     let tool = ["--tool=dhat", "--dhat-out-file=/dev/null", "--read-inline-info=no"];
-    let said = run(&tool, group, case, [0, times])?;
+    let said = run(&tool, "", group, case, [0, times])?;
     Heap::parse(&said).with_context(|| format!("DHAT said: {said}"))
 }
 
@@ -125,11 +125,26 @@ pub(crate) fn is_installed() -> bool {
     Command::new("valgrind").arg("--version").output().is_ok_and(|said| said.status.success())
 }
 
+/// Counts the instructions of one repetition of a case, which reads this input from its environment.
+pub(crate) fn instructions_with(
+    group: Group,
+    case: &str,
+    input: &str,
+    (first, then): (u64, u64),
+) -> Result<f64> {
+    let repetitions = f64::from(u32::try_from(then)?);
+    Ok(callgrind_with(input, group, case, first, then)? / repetitions)
+}
+
 /// Runs one case under callgrind, and returns the instructions of the counted repetitions.
 fn callgrind(group: Group, case: &str, first: u64, then: u64) -> Result<f64> {
+    callgrind_with("", group, case, first, then)
+}
+
+fn callgrind_with(input: &str, group: Group, case: &str, first: u64, then: u64) -> Result<f64> {
     let inside = "--toggle-collect=*case::Repeat::counted*";
     let tool = ["--tool=callgrind", "--callgrind-out-file=/dev/null", inside];
-    let said = run(&tool, group, case, [first, then])?;
+    let said = run(&tool, input, group, case, [first, then])?;
     let collected = after(&said, " Collected : ").map(numbers).unwrap_or_default();
     let instructions = collected.first().copied().with_context(|| format!("callgrind: {said}"))?;
     ensure!(instructions > 0.0, "callgrind found no function for {inside}");
@@ -137,9 +152,10 @@ fn callgrind(group: Group, case: &str, first: u64, then: u64) -> Result<f64> {
 }
 
 /// Runs one case under valgrind, and returns its standard error.
-fn run(tool: &[&str], group: Group, case: &str, times: [u64; 2]) -> Result<String> {
+fn run(tool: &[&str], input: &str, group: Group, case: &str, times: [u64; 2]) -> Result<String> {
     let output = Command::new("valgrind")
         .args(tool)
+        .env(INPUT, input)
         .arg(env::current_exe()?)
         .args(["repeat", group.name(), case])
         .args(times.map(|times| times.to_string()))

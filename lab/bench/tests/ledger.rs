@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use waiting_room_core::{Timestamp, VisitorId};
 use waiting_room_ledger::{
-    EscrowRules, Incarnation, SiteId, Term,
-    model::{Admission, GlobalLedger, SiteAction, SiteLedger},
+    EscrowRules, SiteId,
+    model::{Admission, GlobalLedger, Incarnation, SiteAction, SiteLedger, Term},
 };
 
 #[test]

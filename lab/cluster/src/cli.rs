@@ -153,7 +153,7 @@ impl Plan {
 
     /// The crowd to send in a run with these durations.
     pub(crate) fn crowd(&self, timing: &Timing) -> Crowd {
-        let promises = self.room().promises();
+        let promises = waiting_room_crowd::promises(&self.room());
         Crowd::even(self.crowd.visitors, timing.over, self.crowd.seed, promises)
     }
 }

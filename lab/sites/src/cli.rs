@@ -179,7 +179,8 @@ impl Plan {
             Load::Full | Load::Minute => self.per_second,
         };
         let visitors = visitors.saturating_mul(seconds);
-        Crowd::even(visitors, over, self.seed, self.promised().promises())
+        let promises = waiting_room_crowd::promises(&self.promised());
+        Crowd::even(visitors, over, self.seed, promises)
     }
 }
 

@@ -7,8 +7,11 @@ use clap::Args;
 use cluster::serve_until_end;
 use tokio::net::TcpListener;
 use waiting_room_ledger::{
-    Epoch, EscrowRules, Holder, HolderTimes, LedgerServer, ServerKeys, SharedKeys, SiteId, Term,
-    keeper::{Failover, Kept, KeptAccount, PostgresKeeper, Standing},
+    EscrowRules, SharedKeys, SiteId,
+    model::{
+        Epoch, Failover, Holder, HolderTimes, Kept, KeptAccount, LedgerServer, PostgresKeeper,
+        ServerKeys, Standing, Term,
+    },
 };
 
 /// The name of the room, in the ledgers and at the sites.

@@ -9,7 +9,7 @@ use tokio::{
     time::{Instant, sleep},
 };
 use waiting_room_crowd::Witness;
-use waiting_room_ledger::{Order, SiteId};
+use waiting_room_ledger::{SiteId, model::Order};
 
 use crate::{fault::Fault, ledger::ROOM, world::World};
 

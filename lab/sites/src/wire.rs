@@ -249,8 +249,8 @@ const ROOM_AT: usize = 1 + 1 + 16 + 2 + 8;
 mod tests {
     use tower_waiting_room::time::Timestamp;
     use waiting_room_ledger::{
-        Epoch, EscrowRules, Incarnation, Term,
-        model::{Heartbeat, LineFront, RulesDigest},
+        EscrowRules,
+        model::{Epoch, Heartbeat, Incarnation, LineFront, RulesDigest, Term},
     };
 
     use super::*;

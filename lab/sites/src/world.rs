@@ -14,7 +14,10 @@ use anyhow::{Context, Result, anyhow};
 use cluster::{Process, ShiftedClock, free_address};
 use tokio::time::timeout;
 use waiting_room_engines::PostgresServer;
-use waiting_room_ledger::{Epoch, OperatorLink, Order, SharedKeys, SiteId, TcpDial, Term};
+use waiting_room_ledger::{
+    SharedKeys, SiteId, TcpDial,
+    model::{Epoch, OperatorLink, Order, Term},
+};
 
 use crate::{
     cli::Plan,

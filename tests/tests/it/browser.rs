@@ -11,6 +11,7 @@ mod history;
 mod looks;
 mod milestones;
 mod outage;
+mod purpose;
 mod scripted;
 mod scriptless;
 mod states;

@@ -10,10 +10,11 @@ use tokio::{
 };
 use waiting_room_core::Timestamp;
 use waiting_room_ledger::{
-    Dial, EscrowRules, Holder, HolderTimes, Incarnation, LedgerServer, ServerKeys, SharedKeys,
-    SiteId,
-    keeper::{KeeperFault, MemoryKeeper},
-    model::{LedgerLink, LinkOptions, SiteAction, SiteLedger},
+    Dial, EscrowRules, SharedKeys, SiteId,
+    model::{
+        Holder, HolderTimes, Incarnation, KeeperFault, LedgerLink, LedgerServer, LinkOptions,
+        MemoryKeeper, ServerKeys, SiteAction, SiteLedger,
+    },
 };
 
 use crate::{scene::Scraped, table::Told};

@@ -10,7 +10,7 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use http::{
     HeaderName, HeaderValue, Response, StatusCode, Version,
-    header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, TRANSFER_ENCODING},
+    header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, ORIGIN, RETRY_AFTER, TRANSFER_ENCODING},
 };
 use waiting_room_core::{
     Reason, RoomRules, Ticket, Timestamp,
@@ -23,7 +23,7 @@ use crate::{
     gate::{GateLine, GateRef, GateStatuses},
     rate::{Policy, RateReport},
     request::RequestHead,
-    respond::{About, OUTCOME_HEADER, Outcome},
+    respond::{About, OUTCOME_HEADER, Outcome, expose},
 };
 
 /// A decision to answer a request without calling the application.
@@ -53,12 +53,12 @@ enum By {
     /// An answer that is already complete, such as the application's challenge or the answer to a
     /// visitor who leaves, or `None` once the answer has been taken.
     Prepared(Option<Box<Response<Bytes>>>),
-    /// Push, with the status of the answer.
-    Push(StatusCode),
     /// The room, including the case in which its store does not answer in time.
     Room,
     /// A limit or a gate that needs the client's address, which the server does not provide.
     SetUp,
+    /// Push, or the room's rule about requests that are not visits, with the status of the answer.
+    Status(StatusCode),
     /// The rate limit store, which does not answer or is overloaded.
     Store,
     /// The path of transfers, for a request without a valid link, or from a visitor without a
@@ -120,12 +120,12 @@ impl Reply {
 
     /// Opens a push stream.
     pub(super) fn stream(reason: Reason) -> Self {
-        Self { outcome: Outcome::Wait, reason, retry_after: None, by: By::Push(StatusCode::OK) }
+        Self { outcome: Outcome::Wait, reason, retry_after: None, by: By::Status(StatusCode::OK) }
     }
 
     /// Opens no push stream, because the visitor does not wait, or no longer waits.
     pub(super) fn nothing_to_push(reason: Reason) -> Self {
-        let by = By::Push(StatusCode::NO_CONTENT);
+        let by = By::Status(StatusCode::NO_CONTENT);
         Self { outcome: Outcome::Admit, reason, retry_after: None, by }
     }
 
@@ -135,7 +135,7 @@ impl Reply {
         status: StatusCode,
         retry_after: Option<Duration>,
     ) -> Self {
-        Self::refused(reason, retry_after, By::Push(status))
+        Self::refused(reason, retry_after, By::Status(status))
     }
 
     /// Makes a visitor wait because the store of the room does not answer. A visitor in the line
@@ -207,6 +207,12 @@ impl Reply {
         Self::refused(Reason::RefusedCrawler, Some(CRAWLER_RETRY), by)
     }
 
+    /// Refuses a slot and a ticket to a request that is not a visit. The browser does not use the
+    /// answer: it discards speculative answers with this status, and fetches them again for a visit.
+    pub(super) fn not_a_visit() -> Self {
+        Self::refused(Reason::RefusedNotAVisit, None, By::Status(StatusCode::SERVICE_UNAVAILABLE))
+    }
+
     /// Refuses a request because the rate limit store does not answer.
     pub(super) fn limits_unavailable() -> Self {
         Self::refused(Reason::RefusedLimitsUnavailable, Some(UNAVAILABLE_RETRY), By::Store)
@@ -267,7 +273,7 @@ impl Reply {
             (By::Prepared(_) | By::Client | By::Key, _) => {
                 About::Service(StatusCode::TOO_MANY_REQUESTS)
             }
-            (By::Push(status), _) => About::Service(*status),
+            (By::Status(status), _) => About::Service(*status),
             (By::SetUp, _) => About::Service(StatusCode::INTERNAL_SERVER_ERROR),
             (By::Transfer, _) => About::Service(StatusCode::FORBIDDEN),
             (By::Room | By::Store, _) => About::Service(StatusCode::SERVICE_UNAVAILABLE),
@@ -282,13 +288,16 @@ impl Reply {
 
     /// Returns the head of an answer that is not a document: a push stream, or an answer without
     /// content.
-    pub(super) fn bare(&self) -> Option<Response<Bytes>> {
-        if let By::Push(status @ (StatusCode::OK | StatusCode::NO_CONTENT)) = self.by {
+    pub(super) fn bare(&self, head: RequestHead<'_>) -> Option<Response<Bytes>> {
+        if let By::Status(status @ (StatusCode::OK | StatusCode::NO_CONTENT)) = self.by {
             let mut response = Response::new(Bytes::new());
             *response.status_mut() = status;
             let headers = response.headers_mut();
             headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
             headers.insert(OUTCOME_HEADER, HeaderValue::from_static(self.outcome.as_str()));
+            if head.headers().contains_key(ORIGIN) {
+                expose(headers);
+            }
             if status == StatusCode::OK {
                 headers.insert(CONTENT_TYPE, HeaderValue::from_static(EVENT_STREAM));
                 // Without this header, nginx would hold events back until its buffer is full.
@@ -310,7 +319,7 @@ impl Reply {
     pub(super) const fn tells_of_limits(&self) -> bool {
         !matches!(
             self.by,
-            By::Prepared(_) | By::Pace | By::Push(_) | By::Room | By::SetUp | By::Transfer
+            By::Prepared(_) | By::Pace | By::Status(_) | By::Room | By::SetUp | By::Transfer
         )
     }
 
@@ -329,7 +338,7 @@ impl Reply {
             | By::Key
             | By::Limits
             | By::Pace
-            | By::Push(_)
+            | By::Status(_)
             | By::Room
             | By::SetUp
             | By::Store

@@ -222,7 +222,7 @@ impl Pipeline {
             (Some(room), Some(token), TokenSource::Header) => Some(room.line(token)),
             _ => None,
         };
-        let mut response = reply.bare().unwrap_or_else(|| {
+        let mut response = reply.bare(head).unwrap_or_else(|| {
             self.responder.respond(&Unforwarded {
                 request: head,
                 outcome: reply.outcome,

@@ -3,9 +3,10 @@
 use std::{
     ops::ControlFlow::{self, Break, Continue},
     sync::Arc,
+    time::Duration,
 };
 
-use http::{Extensions, HeaderMap};
+use http::{Extensions, HeaderMap, Method};
 use waiting_room_core::{
     Pass, Reason, RoomRules, StoreError, Ticket, Timestamp, Verdict,
     room::{RoomMode, event::RoomPlan},
@@ -19,7 +20,7 @@ use super::{
 };
 use crate::{
     misconfiguration::Misconfiguration,
-    request::RequestHead,
+    request::{RequestHead, RequestPurpose},
     room::{BoxFuture, Opened, Operated, PassRenewal, RoomStage, Token, TokenSource, Visitor},
 };
 
@@ -145,6 +146,8 @@ impl Pipeline {
                 journey.admitted = Reason::AdmittedPass;
                 Continue(())
             }
+            // Search engines that get an error for this file do not visit the site at all.
+            _ if is_robots_txt(head) => Self::pass_by(journey, "robots"),
             _ if room.is_crawler(head) => {
                 if room.is_queueing(&rules, now) {
                     Break(Stop::Reply(Reply::crawler()))
@@ -165,6 +168,10 @@ impl Pipeline {
             | Visitor::Preflight
             | Visitor::Proven(_)
             | Visitor::Unknown) => {
+                let purpose = room.purpose(visitor, head, journey.source, &rules, now);
+                if purpose == RequestPurpose::Background {
+                    return Break(Stop::Reply(Reply::not_a_visit()));
+                }
                 // A visitor whose session may still be active is not challenged.
                 let is_known = matches!(visitor, Visitor::Proven(Opened::Pass(pass))
                     if room.may_return(pass) || room.may_move(pass, now));
@@ -173,6 +180,9 @@ impl Pipeline {
                 {
                     // In shadow mode the challenge is not sent, and the room is asked as usual.
                     self.in_effect(journey, Stop::Reply(Reply::challenged(response)))?;
+                }
+                if purpose == RequestPurpose::Embedded {
+                    return Break(Stop::Reply(self.test_cookie(room, head, journey)));
                 }
                 Break(Stop::Wait(Pending::Verdict(room.ask(&journey.visitor, head))))
             }
@@ -201,9 +211,36 @@ impl Pipeline {
         Break(Stop::Wait(Pending::Verdict(room.ask(&journey.visitor, head))))
     }
 
+    /// Gives a newcomer a first ticket without asking the store. The newcomer gets a slot or a place
+    /// when it returns the ticket.
+    ///
+    /// A page may send many requests before it has a token, and a browser does not keep the token of
+    /// every request. A slot for each of them would stay unused until its session lapses.
+    fn test_cookie(
+        &self,
+        room: &RoomStage,
+        head: &RequestHead<'_>,
+        journey: &mut Journey,
+    ) -> Reply {
+        let now = journey.times(&self.clock).now;
+        let ticket = room.first_ticket(head, now, |_| COOKIE_TEST_INTERVAL);
+        journey.token = Some(room.ticket_token(&ticket));
+        journey.visitor = Visitor::Outside(Some(ticket));
+        Reply::queued(Reason::QueuedCookieTest, &ticket, now)
+    }
+
     /// Lets a request continue without a decision of the room.
     fn pass_by(journey: &mut Journey, rule: &'static str) -> ControlFlow<Stop> {
         journey.admitted = Reason::Bypass(rule.into());
         Continue(())
     }
 }
+
+/// Returns whether a request asks for the file that tells crawlers which pages they may visit (RFC
+/// 9309 section 2.3).
+fn is_robots_txt(head: &RequestHead<'_>) -> bool {
+    head.uri().path() == "/robots.txt" && matches!(*head.method(), Method::GET | Method::HEAD)
+}
+
+/// The time after which a browser is asked to return its first ticket, as in core.
+const COOKIE_TEST_INTERVAL: Duration = Duration::from_secs(1);

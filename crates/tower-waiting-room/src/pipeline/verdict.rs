@@ -183,7 +183,7 @@ impl Pipeline {
         if let Some(id) = kept {
             return Reply::room_overloaded(room.overload_interval(id.draw(now.as_nanos())));
         }
-        let ticket = room.first_ticket(head, now);
+        let ticket = room.first_ticket(head, now, |draw| room.overload_interval(draw));
         journey.token = Some(room.ticket_token(&ticket));
         journey.visitor = Visitor::Outside(Some(ticket));
         Reply::room_overloaded(ticket.retry_after(now))

@@ -99,7 +99,9 @@ impl Literal {
             // Methods are case-sensitive (RFC 9110 section 9.1). The standard methods are in upper
             // case, so `post` is treated as a mistake, not as a different method.
             Part::Method => match Method::from_bytes(text.as_bytes()) {
-                Ok(method) if !text.bytes().any(|byte| byte.is_ascii_lowercase()) => {
+                Ok(method)
+                    if !text.bytes().any(|byte| byte.is_ascii_lowercase() || byte == b'*') =>
+                {
                     Ok(Self { text, test: Test::Request(Matcher::Method(method)) })
                 }
                 _ => Err("the name of a method in upper case, such as POST".to_owned()),
@@ -114,6 +116,9 @@ impl Literal {
             Part::Path => Err(PATH.to_owned()),
             Part::Everyone => Err("no value, because all requests share this key".to_owned()),
             Part::Visitor => Err("no value, because a rule cannot name a visitor".to_owned()),
+            Part::By(..) | Part::Cookie(_) | Part::Header(_) if text.ends_with('*') => {
+                Err("a whole value, because only a path may end with '*'".to_owned())
+            }
             // A semicolon ends the value of a cookie (RFC 6265 section 4.2.1).
             Part::Cookie(_) if !is_field(&text) || text.contains(';') => {
                 Err("the value of a cookie".to_owned())
@@ -122,6 +127,19 @@ impl Literal {
             // A closure that the application supplies may return any string.
             Part::By(..) | Part::Cookie(_) | Part::Header(_) => Ok(Self { text, test: Test::Text }),
         }
+    }
+
+    /// Parses a prefix of paths. The prefix `/reports/` is the same as the path `/reports/*`.
+    ///
+    /// # Errors
+    ///
+    /// Returns a description of the valid prefixes if no path can begin with the given one.
+    pub(crate) fn path_prefix(prefix: String) -> Result<Self, String> {
+        if prefix.ends_with('*') || !is_path(&prefix) {
+            return Err(PREFIX.to_owned());
+        }
+        let text = format!("{prefix}*");
+        Ok(Self { text, test: Test::Request(Matcher::Path(PathRule::prefix(prefix))) })
     }
 
     /// Returns the value in canonical notation.
@@ -146,6 +164,10 @@ fn is_path(text: &str) -> bool {
     text.starts_with('/')
         && path.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'?' | b'#' | b'*'))
 }
+
+/// The description of a valid prefix, for error messages.
+const PREFIX: &str =
+    "the beginning of a path, such as /reports/, in printable ASCII and without a query or '*'";
 
 /// The description of a valid path, for error messages.
 const PATH: &str = "a path that starts with '/', in printable ASCII and without a query, and '*' only as '/*' at its end";

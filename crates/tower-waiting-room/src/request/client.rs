@@ -137,7 +137,8 @@ struct Clues<'a> {
     is_poll: bool,
     /// Whether a script library has identified itself in a header: htmx in `HX-Request`, or jQuery
     /// and other libraries in `X-Requested-With`. These headers matter for browsers that send no
-    /// Fetch Metadata: old browsers, and all browsers over plain HTTP.
+    /// Fetch Metadata: old browsers, and all browsers over plain HTTP. Android's web views send the
+    /// name of their app in `X-Requested-With`, with navigations too.
     is_scripted: bool,
 }
 
@@ -161,7 +162,9 @@ impl<'a> Clues<'a> {
                 clues.fetch_mode.get_or_insert(value);
             } else if *name == POLL_HEADER {
                 clues.is_poll = true;
-            } else if *name == HX_REQUEST || *name == X_REQUESTED_WITH {
+            } else if *name == HX_REQUEST && value == b"true"
+                || *name == X_REQUESTED_WITH && value.eq_ignore_ascii_case(b"XMLHttpRequest")
+            {
                 clues.is_scripted = true;
             }
         }
@@ -207,20 +210,106 @@ impl Fetch {
     fn of(mode: Option<&[u8]>, dest: Option<&[u8]>) -> Self {
         match (mode, dest) {
             (None, None) => Self::Unsaid,
-            (Some(b"navigate"), None) => Self::Navigation,
-            (Some(b"navigate"), Some(dest)) if NAVIGABLE.contains(&dest) => Self::Navigation,
-            (Some(b"navigate" | b"no-cors"), _) => Self::Resource,
+            // Chrome 76 to 79 navigated frames with `nested-navigate`.
+            (Some(b"navigate" | b"nested-navigate"), _) | (None, Some(b"document")) => {
+                Self::Navigation
+            }
+            (None, Some(dest)) if FRAMES.contains(&dest) => Self::Navigation,
+            (Some(b"no-cors"), _) => Self::Resource,
             (_, None | Some(b"empty" | b"json")) => Self::Script,
             (_, Some(_)) => Self::Resource,
         }
     }
 }
 
-/// Returns whether a content type denotes gRPC or gRPC-Web. It may have any suffix, such as
-/// `+proto`.
+/// The purpose of a request, as far as the browser states it. The purpose decides what a newcomer
+/// gets: only a visit gets a slot or a place at once.
+///
+/// | header | values | purpose |
+/// |---|---|---|
+/// | `Sec-Purpose`, `Purpose`, `X-Purpose`, `X-Moz` | `prefetch`, `prerender`, `preview` | background |
+/// | `Service-Worker` | `script` | background |
+/// | `Sec-Fetch-Mode` | `no-cors` (elements, beacons, pings) | background |
+/// | | `navigate`, to the destination `document` or `empty` | visit |
+/// | | `navigate`, to any other destination; `nested-navigate` | embedded |
+/// | | any other, with the destination `empty` or `json` (scripts, WebSockets) | embedded |
+/// | | any other, with any other destination (modules, fonts, manifests, workers) | background |
+/// | `Sec-Fetch-Site` | missing | visit |
+/// | | any other: a link on another site is a visit | as above |
+/// | `Sec-WebSocket-Version`, with the `Origin` of another site | any | embedded, see `RoomStage::purpose` |
+/// | all others, such as `Sec-Fetch-User` and `Origin` | any | as above |
+///
+/// Other sites and the layer's own `Refresh` cause navigations without `Sec-Fetch-User`. Browsers
+/// without Fetch Metadata, and all browsers over plain HTTP, state nothing, and neither do clients
+/// that are not browsers: Node's fetch sends `Sec-Fetch-Mode` without `Sec-Fetch-Site`. The purpose
+/// never admits a request, because any client can write these headers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RequestPurpose {
+    /// No person sees the answer: the request is speculative, or for a part of a page.
+    Background,
+    /// A script or a frame sends the request. It may send several at once, and its page may be of a
+    /// site whose requests carry no cookies.
+    Embedded,
+    /// A person navigates, as far as is known.
+    Visit,
+}
+
+impl RequestPurpose {
+    /// Determines the purpose of a request from its headers.
+    pub(crate) fn of(headers: &HeaderMap) -> Self {
+        let mut mode = None;
+        let mut dest = None;
+        let mut is_browser = false;
+        for (name, value) in headers {
+            let value = value.as_bytes();
+            if *name == SEC_FETCH_SITE {
+                is_browser = true;
+            } else if *name == SEC_FETCH_MODE {
+                mode.get_or_insert(value);
+            } else if *name == SEC_FETCH_DEST {
+                dest.get_or_insert(value);
+            } else if *name == SERVICE_WORKER && value == b"script"
+                || SPECULATION.contains(name) && is_speculative(value)
+            {
+                return Self::Background;
+            }
+        }
+        match Fetch::of(mode, dest) {
+            _ if !is_browser => Self::Visit,
+            Fetch::Navigation if mode == Some(b"nested-navigate") => Self::Embedded,
+            Fetch::Navigation if matches!(dest, None | Some(b"document" | b"empty")) => Self::Visit,
+            Fetch::Navigation | Fetch::Script => Self::Embedded,
+            Fetch::Resource => Self::Background,
+            Fetch::Unsaid => Self::Visit,
+        }
+    }
+}
+
+/// Returns whether a header states that the browser prepares for a visit that may never happen. The
+/// value may have parameters, such as `prefetch;prerender`.
+fn is_speculative(value: &[u8]) -> bool {
+    let token = value.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
+    [&b"prefetch"[..], b"prerender", b"preview"].iter().any(|word| token.eq_ignore_ascii_case(word))
+}
+
+/// Returns whether a content type denotes gRPC or gRPC-Web. It may have a suffix, such as `+proto`,
+/// and parameters.
 fn is_grpc(content_type: &[u8]) -> bool {
-    let prefix = b"application/grpc";
-    content_type.len() >= prefix.len() && content_type[..prefix.len()].eq_ignore_ascii_case(prefix)
+    let Some((prefix, rest)) = content_type.split_at_checked(b"application/grpc".len()) else {
+        return false;
+    };
+    prefix.eq_ignore_ascii_case(b"application/grpc")
+        && matches!(rest, [] | [b'+' | b'-' | b';' | b' ', ..])
+}
+
+/// Returns the media type in which a gRPC-Web client reads its answer, or `None` for a native
+/// client. A client may send binary messages and accept text.
+pub(crate) fn grpc_web_type(headers: &HeaderMap) -> Option<&[u8]> {
+    let first =
+        |name| Some(headers.get(name)?.as_bytes().split(|byte| b",;".contains(byte)).next()?);
+    let is_web = |value: &&[u8]| is_grpc(value) && value.get(16) == Some(&b'-');
+    let content_type = first(CONTENT_TYPE).filter(is_web)?;
+    Some(first(ACCEPT).filter(is_web).unwrap_or(content_type).trim_ascii())
 }
 
 /// Returns whether a native gRPC client sent the request. A gRPC-Web client does not count, because
@@ -331,14 +420,24 @@ const BROWSER: &[u8] = b"text/html,application/xhtml+xml,";
 const HX_REQUEST: HeaderName = HeaderName::from_static("hx-request");
 const SEC_FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
 const SEC_FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+const SERVICE_WORKER: HeaderName = HeaderName::from_static("service-worker");
 const X_REQUESTED_WITH: HeaderName = HeaderName::from_static("x-requested-with");
+
+/// The headers of speculative requests: `Sec-Purpose` (Fetch standard), and its predecessors in
+/// Chrome, Safari and Firefox.
+const SPECULATION: [HeaderName; 4] = [
+    HeaderName::from_static("purpose"),
+    HeaderName::from_static("sec-purpose"),
+    HeaderName::from_static("x-moz"),
+    HeaderName::from_static("x-purpose"),
+];
 
 /// The maximum number of bytes of the `Accept` header that are parsed. Browsers send up to 135.
 const MAX_ACCEPT_LEN: usize = 160;
 
-/// The values of `sec-fetch-dest` for which the answer to a navigation is shown to a person.
-const NAVIGABLE: [&[u8]; 7] =
-    [b"document", b"embed", b"empty", b"fencedframe", b"frame", b"iframe", b"object"];
+/// The values of `sec-fetch-dest` with which a browser navigates a part of a page.
+const FRAMES: [&[u8]; 5] = [b"embed", b"fencedframe", b"frame", b"iframe", b"object"];
 
 /// The maximum number of bytes of the `Accept-Language` header that are parsed.
 const MAX_ACCEPT_LANGUAGE_LEN: usize = 128;

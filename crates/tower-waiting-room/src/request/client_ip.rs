@@ -241,7 +241,10 @@ impl ClientIp {
         if lines > 1 && report.is_some_and(|report| !matches!(report.form, Form::Chain(_))) {
             return Some(Misconfiguration::HeaderRepeated);
         }
-        let is_ignored = lines == 0 && FORWARDING.iter().any(|name| headers.contains_key(*name));
+        let is_ignored = match report {
+            Some(report) if lines > 0 => !report.is_read(headers),
+            Some(_) | None => FORWARDING.iter().any(|name| headers.contains_key(*name)),
+        };
         is_ignored.then_some(Misconfiguration::ForwardedHeaderIgnored)
     }
 
@@ -271,6 +274,18 @@ impl Report {
                 only(&lines).and_then(entry::address_before_port).unwrap_or(peer)
             }
             Form::Chain(syntax) => self.trusted.client(peer, Chain::new(&lines, syntax)),
+        }
+    }
+
+    /// Returns whether the entry of the nearest proxy is an address. Otherwise, every client of that
+    /// proxy has the address of the proxy. `Forwarded` may hide an address, as `unknown` or `_name`
+    /// (RFC 7239 section 6).
+    fn is_read(&self, headers: &HeaderMap) -> bool {
+        let lines = self.lines(headers);
+        match self.form {
+            Form::Address => only(&lines).and_then(entry::address).is_some(),
+            Form::AddressBeforePort => only(&lines).and_then(entry::address_before_port).is_some(),
+            Form::Chain(syntax) => Chain::new(&lines, syntax).next().flatten().is_some(),
         }
     }
 

@@ -9,12 +9,14 @@ use std::{
     cell::{Cell, OnceCell},
     fmt,
     net::{IpAddr, SocketAddr},
+    ops::ControlFlow::{self, Break, Continue},
 };
 
 use http::{
     Extensions, HeaderMap, Method, Uri, Version,
     header::{ACCESS_CONTROL_REQUEST_METHOD, ORIGIN},
 };
+use memchr::{memchr, memmem, memrchr};
 use waiting_room_core::{
     VisitorId,
     rate::{KeyHash, KeyHasher},
@@ -49,6 +51,87 @@ pub(crate) struct Findings {
     client_ip: Cell<Option<Option<IpAddr>>>,
     /// The readings of the path.
     readings: OnceCell<Readings>,
+}
+
+/// A search for the values of one cookie in the lines of a request's `Cookie` header, whatever the
+/// number of other cookies and of its own copies.
+///
+/// A semicolon always ends a cookie, and a comma never does (RFC 6265 section 4.2.1), so searching for
+/// the name is sufficient. HTTP/2 may split the header into one line for each cookie (RFC 9113
+/// section 8.2.3).
+#[derive(Debug)]
+pub(crate) struct CookieSearch {
+    /// The number of bytes that may still be searched.
+    bytes: usize,
+    /// The number of occurrences of the name that may still be read.
+    matches: usize,
+}
+
+impl CookieSearch {
+    /// The maximum number of bytes that are searched in all lines of a request together. The cookie
+    /// in which they end is ignored, because a token that is cut in two would count as forged.
+    pub(crate) const MAX_BYTES: usize = 16 * 1024;
+    /// The maximum number of times that the name is found in all lines of a request together, also as
+    /// a part of other names and of values.
+    pub(crate) const MAX_MATCHES: usize = 16;
+    /// The maximum number of spaces before a cookie.
+    const MAX_SPACES: usize = 16;
+
+    /// Starts the search in a request.
+    pub(crate) const fn new() -> Self {
+        Self { bytes: Self::MAX_BYTES, matches: Self::MAX_MATCHES }
+    }
+
+    /// Calls `look` with each value of the cookie with this name in a line, until `look` breaks or a
+    /// bound is reached. Spaces and quotation marks around a value are kept.
+    pub(crate) fn line<'a>(
+        &mut self,
+        line: &'a [u8],
+        name: &memmem::Finder<'_>,
+        mut look: impl FnMut(&'a [u8]) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let mut rest = self.clip(line);
+        while let Some(at) = name.find(rest) {
+            let Some(matches) = self.matches.checked_sub(1) else { return Break(()) };
+            self.matches = matches;
+            let (before, pair) = rest.split_at(at);
+            let after = &pair[name.needle().len()..];
+            let end = memchr(b';', after).unwrap_or(after.len());
+            // The match may be the end of a longer name or a part of another cookie's value. After
+            // the first one, `before` begins with the semicolon that ends the last cookie.
+            if let [b'=', value @ ..] = &after[..end]
+                && Self::ends_a_cookie(before)
+            {
+                look(value)?;
+            }
+            rest = &after[end..];
+        }
+        Continue(())
+    }
+
+    /// Returns whether a cookie begins after this text: at the start of a line or after a semicolon.
+    fn ends_a_cookie(before: &[u8]) -> bool {
+        let spaces = before
+            .iter()
+            .rev()
+            .take(Self::MAX_SPACES)
+            .take_while(|byte| byte.is_ascii_whitespace());
+        matches!(before[..before.len() - spaces.count()], [] | [.., b';'])
+    }
+
+    /// Returns the part of a line that fits in the budget, truncated after the last whole cookie.
+    fn clip<'a>(&mut self, line: &'a [u8]) -> &'a [u8] {
+        match line.split_at_checked(self.bytes) {
+            Some((allowed, [_, ..])) => {
+                self.bytes = 0;
+                &allowed[..memrchr(b';', allowed).unwrap_or(0)]
+            }
+            _ => {
+                self.bytes -= line.len();
+                line
+            }
+        }
+    }
 }
 
 /// A request extension with the address of the connection on which the request arrived.

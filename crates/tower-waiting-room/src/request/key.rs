@@ -17,18 +17,20 @@
 //! bounds nothing by itself. [`Key::can_be_made_up`] detects these keys, and the layer reports them
 //! as a misconfiguration.
 
-use std::{borrow::Cow, fmt, sync::Arc};
+use std::{borrow::Cow, fmt, ops::ControlFlow, sync::Arc};
 
-use http::{HeaderName, HeaderValue, header};
+use http::{HeaderName, header};
+use memchr::memmem;
 use serde::Deserialize;
 use waiting_room_core::{ConfigError, error::ConfigErrorKind, rate::KeyHash};
 
-use super::head::{Caller, RequestHead};
+use super::head::{Caller, CookieSearch, RequestHead};
 
 /// The part of a request that identifies a client to a limit.
 ///
 /// Requests with the same key share a quota, a gate, or the turns of a tenant in a queue. Keys are
-/// stored only as hashes. A key has up to 8 parts, which are joined with [`and`](Self::and).
+/// stored only as hashes. A key has up to 8 parts, which are joined with [`and`](Self::and). The first
+/// 8 KiB of each part count.
 ///
 /// ```
 /// use tower_waiting_room::Key;
@@ -314,7 +316,8 @@ impl Part {
                 None => caller.address_hash(),
             },
             Self::By(..) | Self::Cookie(_) | Self::Header(_) | Self::Method | Self::Path => {
-                self.value(caller).map(|value| caller.hasher.hash(&*value))
+                let value = self.value(caller)?;
+                Some(caller.hasher.hash(&value[..value.len().min(MAX_LEN)]))
             }
         }
     }
@@ -383,6 +386,9 @@ impl From<Vec<Part>> for Key {
     }
 }
 
+/// The number of bytes of a part that count, so that no client can choose the cost of its key.
+const MAX_LEN: usize = 8 * 1024;
+
 /// The names of all parts, joined with `+`.
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -437,14 +443,18 @@ pub(crate) enum Found {
     Stranger,
 }
 
-/// Returns the value of the first cookie with this name in any line of the `Cookie` header. HTTP/2
-/// may split the header into one line for each cookie (RFC 9113 section 8.2.3).
-fn cookie<'a>(head: &RequestHead<'a>, name: &str) -> Option<&'a [u8]> {
-    let lines = head.headers().get_all(header::COOKIE).into_iter().map(HeaderValue::as_bytes);
-    let mut pairs = lines.flat_map(|line| line.split(|&byte| byte == b';'));
-    pairs.find_map(|pair| {
-        pair.trim_ascii().strip_prefix(name.as_bytes()).and_then(|rest| rest.strip_prefix(b"="))
-    })
+/// Returns the value of the first cookie with this name.
+pub(super) fn cookie<'a>(head: &RequestHead<'a>, name: &str) -> Option<&'a [u8]> {
+    let mut first = None;
+    let mut search = CookieSearch::new();
+    let name = memmem::Finder::new(name);
+    _ = head.headers().get_all(header::COOKIE).iter().try_for_each(|line| {
+        search.line(line.as_bytes(), &name, |value| {
+            first = Some(value);
+            ControlFlow::Break(())
+        })
+    });
+    first
 }
 
 #[cfg(test)]

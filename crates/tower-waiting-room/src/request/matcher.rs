@@ -19,7 +19,9 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header, uri::Authori
 use ipnet::IpNet;
 use waiting_room_core::{ConfigError, error::ConfigErrorKind};
 
-use super::{client_ip::network, head::RequestHead, path::Readings, path_rule::PathRule};
+use super::{
+    client_ip::network, head::RequestHead, key::cookie, path::Readings, path_rule::PathRule,
+};
 
 /// A test of the head of a request. Names are validated at start-up by [`Matcher::validate`].
 #[derive(Clone)]
@@ -93,7 +95,7 @@ impl Matcher {
     fn covers_elsewhere(&self, head: &RequestHead<'_>, doubt: Doubt) -> bool {
         match self {
             Self::All(all) => all.iter().all(|matcher| matcher.covers(head, doubt)),
-            Self::Cookie(cookie) => carries_cookie(head.headers(), cookie),
+            Self::Cookie(name) => cookie(head, name).is_some(),
             Self::Header(header, None) => head.headers().contains_key(header.as_str()),
             Self::Header(header, Some(value)) => {
                 head.headers().get_all(header.as_str()).iter().any(|other| other == value)
@@ -278,16 +280,6 @@ fn without_port(named: &[u8]) -> &[u8] {
 /// Returns whether a string is a valid host, without user information or a port.
 fn is_host(text: &str) -> bool {
     text.parse::<Authority>().is_ok_and(|authority| authority.host() == text)
-}
-
-/// Returns whether any line of the `Cookie` header contains a cookie with this name.
-fn carries_cookie(headers: &HeaderMap, name: &str) -> bool {
-    headers.get_all(header::COOKIE).iter().any(|line| {
-        line.as_bytes().split(|&byte| byte == b';').any(|pair| {
-            let pair = pair.trim_ascii_start();
-            pair.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.starts_with(b"="))
-        })
-    })
 }
 
 /// The requests that a limit or a gate applies to: those that have one of the methods and satisfy

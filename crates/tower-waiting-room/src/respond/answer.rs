@@ -312,6 +312,7 @@ impl Answer {
                 | Reason::RefusedKeyMissing(_)
                 | Reason::RefusedLimitsBusy
                 | Reason::RefusedLimitsUnavailable
+                | Reason::RefusedNotAVisit
                 | Reason::RefusedPushEnded
                 | Reason::RefusedPushFull
                 | Reason::RefusedPushInvalid

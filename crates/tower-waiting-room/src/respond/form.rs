@@ -8,34 +8,29 @@
 //! | `Json`, from the script of the waiting page | JSON | JSON |
 //! | `Problem` | problem document | problem document |
 //! | `Text` | text | text |
-//! | `Grpc` | trailers | trailers |
+//! | `Grpc` | trailers, for gRPC-Web in the body | the same |
 
 use bytes::Bytes;
-use http::{HeaderValue, Response, StatusCode, header::CONTENT_LENGTH};
+use http::{HeaderValue, Method, Response, StatusCode, header::CONTENT_LENGTH};
 
 use super::{
     Answer, Message, Outcome, Page, grpc,
     headers::{self, Failure, of_type},
     json, problem,
 };
-use crate::request::{ClientKind, RequestHead};
+use crate::request::{ClientKind, RequestHead, grpc_web_type};
 
 /// Renders an answer. For a HEAD request, the headers are those of the full response, but the body
 /// is left out.
 ///
 /// This function never fails: an error in a template or a serializer is logged, and the client gets
 /// plain text with the same status. A client must not get a 500 because a page is broken.
-pub(super) fn respond(
-    answer: &Answer,
-    page: &Page,
-    head: &RequestHead<'_>,
-    is_head: bool,
-) -> Response<Bytes> {
+pub(super) fn respond(answer: &Answer, page: &Page, head: &RequestHead<'_>) -> Response<Bytes> {
     let response = form(answer, page, head).unwrap_or_else(|error| {
         tracing::error!(room = %answer.room, kind = answer.kind.as_str(), error, "answer not written");
         text(answer)
     });
-    finished(response, answer, answer.status, is_head)
+    finished(response, answer, answer.status, head)
 }
 
 /// Completes a response with the status, the length and the headers that all forms have in common.
@@ -43,17 +38,20 @@ pub(super) fn finished(
     mut response: Response<Bytes>,
     answer: &Answer,
     status: StatusCode,
-    is_head: bool,
+    head: &RequestHead<'_>,
 ) -> Response<Bytes> {
     headers::complete(response.headers_mut(), answer);
     // The status and the length of a trailers-only gRPC response are fixed.
     if answer.kind == ClientKind::Grpc {
-        return response;
+        return match grpc_web_type(head.headers()) {
+            Some(media_type) => grpc::for_web(response, media_type),
+            None => response,
+        };
     }
     *response.status_mut() = status;
     let length = HeaderValue::from(response.body().len());
     response.headers_mut().insert(CONTENT_LENGTH, length);
-    if is_head { response.map(|_| Bytes::new()) } else { response }
+    if *head.method() == Method::HEAD { response.map(|_| Bytes::new()) } else { response }
 }
 
 /// Renders the body with the headers of its form.

@@ -13,12 +13,18 @@
 //! The time to retry is sent twice, because no single trailer is read by all clients. OTLP clients,
 //! for example, retry after RESOURCE_EXHAUSTED only if the status contains `RetryInfo`. The
 //! Protobuf messages are only a few bytes long, so they are encoded by hand.
+//!
+//! A gRPC-Web client gets the same trailers in a frame of the body (PROTOCOL-WEB), because a script
+//! of another origin could not read them as headers.
 
 use std::time::Duration;
 
-use base64::{Engine, engine::general_purpose::STANDARD_NO_PAD};
+use base64::{
+    Engine,
+    engine::general_purpose::{STANDARD, STANDARD_NO_PAD},
+};
 use bytes::Bytes;
-use http::{HeaderName, HeaderValue, Response};
+use http::{HeaderName, HeaderValue, Response, header::CONTENT_TYPE};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use waiting_room_core::Reason;
 
@@ -43,6 +49,29 @@ pub(super) fn response(answer: &Answer) -> Response<Bytes> {
     insert("grpc-status-details-bin", details);
     insert("grpc-retry-pushback-ms", pushback.unwrap_or_else(|| "-1".to_owned()));
     response
+}
+
+/// Moves the trailers of a finished response into the body, in this media type of gRPC-Web. The
+/// types that contain `-text` are encoded in Base64.
+pub(super) fn for_web(response: Response<Bytes>, media_type: &[u8]) -> Response<Bytes> {
+    let (mut parts, _) = response.into_parts();
+    let mut trailers = Vec::new();
+    let names: Vec<_> =
+        parts.headers.keys().filter(|name| name.as_str().starts_with("grpc-")).cloned().collect();
+    for name in names {
+        if let Some(value) = parts.headers.remove(&name) {
+            trailers.extend([name.as_str().as_bytes(), b":", value.as_bytes(), b"\r\n"].concat());
+        }
+    }
+    let length = u32::try_from(trailers.len()).unwrap_or(u32::MAX);
+    let frame = [&[TRAILERS][..], &length.to_be_bytes(), &trailers].concat();
+    let is_text =
+        media_type.len() >= TEXT.len() && media_type[..TEXT.len()].eq_ignore_ascii_case(TEXT);
+    if let Ok(media_type) = HeaderValue::from_bytes(media_type) {
+        parts.headers.insert(CONTENT_TYPE, media_type);
+    }
+    let body = if is_text { STANDARD.encode(frame).into() } else { frame.into() };
+    Response::from_parts(parts, body)
 }
 
 /// Returns the gRPC status code: RESOURCE_EXHAUSTED, unless the service is misconfigured, is
@@ -112,6 +141,12 @@ fn varint(message: &mut Vec<u8>, mut value: u64) {
     }
     message.push(value.to_le_bytes()[0]);
 }
+
+/// The first byte of a frame with trailers.
+const TRAILERS: u8 = 0x80;
+
+/// The beginning of the media types whose bodies are text.
+const TEXT: &[u8] = b"application/grpc-web-text";
 
 // Codes of `google.rpc.Code`.
 const DEADLINE_EXCEEDED: u8 = 4;

@@ -81,7 +81,7 @@ pub(super) fn complete(headers: &mut HeaderMap, answer: &Answer) {
         headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     }
     if answer.has_origin {
-        headers.append(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(EXPOSED));
+        expose(headers);
     }
     headers.insert(OUTCOME_HEADER, HeaderValue::from_static(answer.outcome.as_str()));
     if answer.has_text() {
@@ -101,6 +101,11 @@ pub(super) fn complete(headers: &mut HeaderMap, answer: &Answer) {
             headers.insert(RETRY_AFTER, seconds);
         }
     }
+}
+
+/// Allows a script of another origin to read the layer's headers.
+pub(crate) fn expose(headers: &mut HeaderMap) {
+    headers.append(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(EXPOSED));
 }
 
 impl Answer {
@@ -134,7 +139,7 @@ pub(super) const VARIES_BY: &str = "Accept, Accept-Language, Cookie, Sec-Fetch-M
                          waiting-room-token, waiting-room-poll";
 
 /// The names in [`EXPOSED_HEADERS`] as one header value. A test compares this value with the list.
-pub(super) const EXPOSED: &str = "Retry-After, waiting-room, waiting-room-token, RateLimit, \
+const EXPOSED: &str = "Retry-After, waiting-room, waiting-room-token, RateLimit, \
     RateLimit-Policy, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, X-RateLimit-Limit, \
     X-RateLimit-Remaining, X-RateLimit-Reset, X-RateLimit-Retry-After";
 

@@ -182,8 +182,7 @@ impl Frame {
                 "<!doctype html>\n<html lang=\"{tag}\" dir=\"{direction}\">\n<head>\n\
                  <meta charset=\"utf-8\">\n\
                  <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-                 <meta name=\"color-scheme\" content=\"light dark\">\n\
-                 <meta name=\"robots\" content=\"noindex\">\n<title>"
+                 <meta name=\"color-scheme\" content=\"light dark\">\n<title>"
             ),
             style: format!(
                 "\n<style>{style}</style>\n</head>\n<body>\n<main id=\"page\" data-outcome=\""
@@ -474,7 +473,7 @@ static SCRIPT: LazyLock<String> = LazyLock::new(|| {
 });
 
 /// The source expressions of the script, and of the style without a palette. A test computes them.
-const SCRIPT_SOURCE: &str = "'sha256-gmVZf2FWGg2tba5DVuN1lYfQIWbv9uRIrfJFF03XgMY='";
+const SCRIPT_SOURCE: &str = "'sha256-WjwNplEOEbeJe3c9D/+pYIYj+MFjELC7i6n5KHNQXIY='";
 const STYLE_SOURCE: &str = "'sha256-Tqe7+TSoMsMvgIbQKTm0a5ovI6wV727vKoYpR1OZcmg='";
 
 /// The end of the title, and the icon. It is embedded, so that browsers do not request one through

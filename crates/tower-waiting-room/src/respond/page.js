@@ -113,7 +113,8 @@
   const retry = () => setTimeout(() => location.reload(), text.retry * 1000 * (1 + Math.random() / 4));
   if (at('retry')) retry();
   arrive();
-  if (text.outcome !== 'wait') return;
+  // Without cookies, polls cannot be told from those of a newcomer, but a reload is a visit.
+  if (text.outcome !== 'wait' || !navigator.cookieEnabled) return;
   offer();
   reached = parseFloat(at('bar').getAttribute('width')) || 0;
   if (at('bar').parentNode.classList.contains('open')) reached = 0;

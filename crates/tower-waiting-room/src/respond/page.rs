@@ -5,8 +5,10 @@
 //! configured, it is rendered for every kind of answer, so a mistake in a rare case is found at
 //! start-up and not by a visitor. A closure cannot be checked in this way.
 //!
-//! This file adds only the headers that are specific to pages: the `Content-Security-Policy`, and
-//! `X-Robots-Tag`. The headers that all answers have in common are added in `headers.rs`.
+//! This file adds only the header that is specific to pages, the `Content-Security-Policy`. The
+//! headers that all answers have in common are added in `headers.rs`. Pages do not ask search engines
+//! to skip them: with an error status that has no effect, and with status 200 it would remove the
+//! application's own page from the index.
 
 mod mustache;
 mod settings;
@@ -176,8 +178,7 @@ impl Page {
         }
         let policy = self.policy.iter().map(|policy| (CONTENT_SECURITY_POLICY, policy.clone()));
         let html = (CONTENT_TYPE, HeaderValue::from_static(HTML));
-        let noindex = (X_ROBOTS_TAG, HeaderValue::from_static(NOINDEX));
-        Some([html].into_iter().chain(policy).chain([noindex]).collect())
+        Some([html].into_iter().chain(policy).collect())
     }
 
     /// Returns whether the policy contains `{nonce}`, which is replaced with the nonce of a template.
@@ -244,8 +245,6 @@ impl Page {
         if let Some(policy) = self.policy.as_ref().filter(|_| !self.has_nonces()) {
             response.headers_mut().insert(CONTENT_SECURITY_POLICY, policy.clone());
         }
-        let noindex = HeaderValue::from_static(NOINDEX);
-        response.headers_mut().entry(X_ROBOTS_TAG).or_insert(noindex);
         Ok(response)
     }
 }
@@ -298,14 +297,8 @@ fn built_in() -> Cow<'static, Languages> {
     Cow::Borrowed(Languages::built_in())
 }
 
-/// The value of `X-Robots-Tag`.
-const NOINDEX: &str = "noindex";
-
 /// The type of a rendered page.
 const HTML: &str = "text/html; charset=utf-8";
-
-/// The header that keeps search engines from indexing the page under one of the application's URLs.
-const X_ROBOTS_TAG: HeaderName = HeaderName::from_static("x-robots-tag");
 
 #[cfg(test)]
 #[cfg(feature = "room")]

@@ -8,15 +8,15 @@ use bytes::Bytes;
 use http::{
     HeaderMap, HeaderName, HeaderValue, Response, StatusCode,
     header::{
-        ACCESS_CONTROL_EXPOSE_HEADERS, CACHE_CONTROL, CONTENT_LANGUAGE, CONTENT_LENGTH,
-        CONTENT_TYPE, REFRESH, RETRY_AFTER, SET_COOKIE, VARY, X_CONTENT_TYPE_OPTIONS,
+        CACHE_CONTROL, CONTENT_LANGUAGE, CONTENT_LENGTH, CONTENT_TYPE, REFRESH, RETRY_AFTER,
+        SET_COOKIE, VARY, X_CONTENT_TYPE_OPTIONS,
     },
 };
 use waiting_room_core::{Reason, Timestamp};
 
 use super::{
     About, Answer, Outcome, Page, Unforwarded,
-    headers::{EXPOSED, OUTCOME_HEADER, VARIES_BY},
+    headers::{OUTCOME_HEADER, VARIES_BY, expose},
     problem,
 };
 use crate::{
@@ -207,7 +207,7 @@ impl PreparedHeaders {
         if client.has_origin {
             let headers = response.headers_mut();
             headers.entry(VARY).or_insert(HeaderValue::from_static(VARIES_BY));
-            headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(EXPOSED));
+            expose(headers);
         }
         response
     }

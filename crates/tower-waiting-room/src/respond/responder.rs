@@ -20,7 +20,7 @@ use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{
-    HeaderValue, Method, Response, StatusCode,
+    HeaderValue, Response, StatusCode,
     header::{CACHE_CONTROL, CONTENT_LENGTH, RETRY_AFTER, VARY, X_CONTENT_TYPE_OPTIONS},
 };
 use waiting_room_core::Quota;
@@ -28,7 +28,7 @@ use waiting_room_core::Quota;
 use super::{
     About, Answer, JsonProfile, Outcome, Page, Shape, Shapes, Statuses, Unforwarded,
     form::{finished, respond},
-    headers::{VARIES_BY, of_type},
+    headers::{VARIES_BY, expose, of_type},
     json,
     kept::{self, LayerId, PageKey},
     prepared::{FinishedBody, NOSNIFF, Prepared, PreparedHeaders, over_limit},
@@ -106,7 +106,7 @@ impl Responder {
         // The answer is constant for every client except gRPC clients, whose libraries read only
         // trailers. The script of the waiting page polls less often after a 429.
         if matches!(facts.about, About::Pace) && client.kind != ClientKind::Grpc {
-            return too_often(facts, client.is_program());
+            return too_often(facts, &client);
         }
         match self.frequent(facts, &client) {
             Some((headers, body)) => headers.assembled(body, facts, &client),
@@ -214,7 +214,7 @@ impl Responder {
         let response = shape.response(&answer, &facts.request)?;
         // The closure may choose any error status, and `Shape` replaces every other status.
         let status = response.status();
-        Some(self.told(finished(response, &answer, status, client.is_head), facts))
+        Some(self.told(finished(response, &answer, status, &facts.request), facts))
     }
 
     /// Renders an answer in the form that its client can use. This function is not inlined for the
@@ -222,7 +222,7 @@ impl Responder {
     #[inline(never)]
     fn on_demand(&self, facts: &Unforwarded<'_>, client: &Client) -> Response<Bytes> {
         let answer = self.answer(facts, client, self.language_of(facts, client));
-        self.told(respond(&answer, &self.page, &facts.request, client.is_head), facts)
+        self.told(respond(&answer, &self.page, &facts.request), facts)
     }
 
     /// Returns the language of an answer. The JSON for a waiting program has no sentences, so its
@@ -286,14 +286,14 @@ type Frequent<'a> = (&'a PreparedHeaders, FinishedBody);
 ///
 /// There are only two such answers: one for people and one for programs. They need no lookup and no
 /// formatting, because each of them has to cost less than the answer that the client requested.
-fn too_often(facts: &Unforwarded<'_>, is_program: bool) -> Response<Bytes> {
+fn too_often(facts: &Unforwarded<'_>, client: &Client) -> Response<Bytes> {
+    let is_program = client.is_program();
     let (content_type, body) = if is_program {
         (problem::CONTENT_TYPE, TOO_OFTEN_PROBLEM)
     } else {
         ("text/plain; charset=utf-8", TOO_OFTEN)
     };
-    let is_head = *facts.request.method() == Method::HEAD;
-    let mut response = of_type(content_type, if is_head { "" } else { body });
+    let mut response = of_type(content_type, if client.is_head { "" } else { body });
     *response.status_mut() = StatusCode::TOO_MANY_REQUESTS;
     let headers = response.headers_mut();
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -304,6 +304,9 @@ fn too_often(facts: &Unforwarded<'_>, is_program: bool) -> Response<Bytes> {
     if !is_program {
         headers.insert(VARY, HeaderValue::from_static(VARIES_BY));
         headers.insert(X_CONTENT_TYPE_OPTIONS, NOSNIFF);
+    }
+    if client.has_origin {
+        expose(headers);
     }
     response
 }

@@ -71,7 +71,7 @@ pub(super) fn check_path(field: &'static str, path: &str) -> Result<(), ConfigEr
 /// Browsers state in `Sec-Fetch-Site` where a request comes from (Fetch Metadata). Browsers that do
 /// not send this header send an `Origin` with each POST (Fetch section 3.2). A client that sends
 /// neither is not a browser, and no other site can make it send a request.
-fn is_same_origin(head: &RequestHead<'_>) -> bool {
+pub(super) fn is_same_origin(head: &RequestHead<'_>) -> bool {
     let headers = head.headers();
     if let Some(site) = headers.get(SEC_FETCH_SITE) {
         return site == "same-origin";

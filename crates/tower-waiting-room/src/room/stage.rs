@@ -346,16 +346,22 @@ impl RoomStage {
         (!Identities::is_person(id)).then(guard)
     }
 
-    /// Returns the first ticket of a newcomer, issued by this node because it cannot ask the store
-    /// in time.
+    /// Returns the first ticket of a newcomer, issued by this node, because it cannot ask the store
+    /// in time or does not ask before the ticket returns. `interval` gets a random number, and
+    /// returns the time after which the ticket is due.
     ///
     /// The ticket is equivalent to a first ticket from the store, because it states nothing but the
     /// time of arrival. With a ticket, the visitor no longer competes with newcomers if the store
     /// processes check-ins separately (as `waiting-room-redis` does).
-    pub(crate) fn first_ticket(&self, head: &RequestHead<'_>, now: Timestamp) -> Ticket {
+    pub(crate) fn first_ticket(
+        &self,
+        head: &RequestHead<'_>,
+        now: Timestamp,
+        interval: impl FnOnce(u64) -> Duration,
+    ) -> Ticket {
         let id = self.newcomer(head);
         self.telemetry.touched();
-        let mut ticket = Ticket::new(id, now, now, now + self.overload_interval(id.draw(0)));
+        let mut ticket = Ticket::new(id, now, now, now + interval(id.draw(0)));
         ticket.head_start = self.head_start(head);
         ticket
     }

@@ -20,7 +20,7 @@ use std::{collections::HashMap, path::Path, sync::Arc};
 use serde::{Deserialize, Deserializer, de::Error};
 
 use super::{
-    entry::{literals, part, path_of},
+    entry::{PATH_PREFIX, literals, part, path_of},
     error::RulesFileError,
     fields::{Fields, Given, Span},
     formats::format_of,
@@ -131,8 +131,7 @@ impl<'a> Reading<'a> {
             // Neither this descriptor nor any nested descriptor has a `rate_limit`. This is most
             // likely a mistake, such as wrong indentation, so it is not ignored.
             if self.names.len() == rules {
-                let expected = "a rate_limit, or descriptors that have one";
-                return Err(fields.place.wrong("without effect", expected));
+                return Err(fields.place.wrong("without effect", EFFECTS));
             }
             outer.pop();
         }
@@ -157,17 +156,27 @@ impl<'a> Reading<'a> {
     }
 
     /// Reads the key and the values of a descriptor.
-    fn descriptor(&self, given: Given<'a>) -> Result<Descriptor<'a>, RulesFileError> {
+    fn descriptor(&self, mut given: Given<'a>) -> Result<Descriptor<'a>, RulesFileError> {
+        given.ignore(&METRICS);
         let mut fields = given.table(&FIELDS)?;
         let given = fields.require("key", "the part of a request to match")?;
         let key = given.place.clone();
-        let part = part(given, self.registered)?;
+        let is_prefix = given.is(PATH_PREFIX);
+        let part = if is_prefix { Part::Path } else { part(given, self.registered)? };
         // The first published example of this format spells `value` with a capital letter.
         let is = match (fields.take("value"), fields.take("Value")) {
             (Some(_), Some(second)) => {
                 return Err(second.wrong("either value or Value, but not both"));
             }
-            (Some(given), None) | (None, Some(given)) => literals(&part, given)?,
+            (Some(given), None) | (None, Some(given)) if is_prefix => {
+                literals(given, Literal::path_prefix)?
+            }
+            (Some(given), None) | (None, Some(given)) => {
+                literals(given, |text| Literal::new(&part, text))?
+            }
+            (None, None) if is_prefix => {
+                return Err(fields.missing("value", "the beginning of the paths"));
+            }
             (None, None) => Arc::default(),
         };
         let entry = Condition { part, is, is_not: Arc::default() };
@@ -290,6 +299,11 @@ fn called(given: Given<'_>) -> Result<String, RulesFileError> {
         .wrong(format_args!("{name:?}"), "printable ASCII without spaces, quotes or backslashes"))
 }
 
+/// The ways in which a descriptor can have an effect. In the original service, a descriptor that names
+/// a value and has no limit exempts that value.
+const EFFECTS: &str = "a rate_limit, or descriptors that have one; \
+                       an exemption is rate_limit: { unlimited: true }";
+
 /// The maximum depth of nested descriptors.
 const MAX_DEPTH: usize = 8;
 /// The maximum number of rules in a file.
@@ -297,6 +311,9 @@ const MAX_RULES: usize = 1_000;
 
 /// The fields of a file, in the order in which messages list them.
 const ROOT_FIELDS: [&str; 2] = ["domain", "descriptors"];
+/// The fields of a descriptor that only choose the names of metrics of the original service. They are
+/// ignored, because they change no decision.
+const METRICS: [&str; 2] = ["detailed_metric", "value_to_metric"];
 /// The fields of a descriptor, in the order in which messages list them.
 const FIELDS: [&str; 7] =
     ["key", "value", "Value", "rate_limit", "shadow_mode", "soft", "descriptors"];

@@ -31,7 +31,7 @@ pub(super) fn part(given: Given<'_>, registered: &[Part]) -> Result<Part, RulesF
     let Some((kind @ ("cookie" | "header"), name)) = key.split_once('.') else {
         return part.ok_or_else(|| {
             let mut known = Part::BUILT_IN.to_vec();
-            known.extend(["cookie.<name>", "header.<name>"]);
+            known.extend([PATH_PREFIX, "cookie.<name>", "header.<name>"]);
             known.extend(registered.iter().filter_map(Part::name));
             let expected = format!("{} (other keys have to be registered in code)", any_of(&known));
             place.wrong(format_args!("{key:?}"), expected)
@@ -51,17 +51,20 @@ pub(super) fn part(given: Given<'_>, registered: &[Part]) -> Result<Part, RulesF
     }
 }
 
-/// Reads the value of a key, or a list of values.
+/// Reads the value of a key, or a list of values, each with `literal`.
 ///
 /// # Errors
 ///
 /// Returns an error if no request can have one of the values for this key, or if the list is empty.
-pub(super) fn literals(part: &Part, given: Given<'_>) -> Result<Arc<[Literal]>, RulesFileError> {
+pub(super) fn literals(
+    given: Given<'_>,
+    literal: impl Fn(String) -> Result<Literal, String>,
+) -> Result<Arc<[Literal]>, RulesFileError> {
     let literal = |given: Given<'_>| {
         let place = given.place.clone();
         let text = given.text()?;
         let shown = format!("{text:?}");
-        Literal::new(part, text).map_err(|expected| place.wrong(shown, expected))
+        literal(text).map_err(|expected| place.wrong(shown, expected))
     };
     given.one_or_more()?.into_iter().map(literal).collect()
 }
@@ -80,6 +83,9 @@ pub(super) fn path_of(domain: Option<&str>, entries: &[Condition]) -> String {
     let path: Vec<_> = domain.map(str::to_owned).into_iter().chain(steps).collect();
     utf8_percent_encode(&path.join("/"), ENCODED).to_string()
 }
+
+/// The key of descriptors whose values are prefixes of the path.
+pub(super) const PATH_PREFIX: &str = "path_prefix";
 
 /// The characters that are percent-encoded in a name. A quoted string in a header cannot contain
 /// control characters, or unescaped quotation marks and backslashes, and names must not contain

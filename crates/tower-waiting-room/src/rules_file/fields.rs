@@ -101,6 +101,11 @@ impl<'a> Given<'a> {
         }
     }
 
+    /// Returns whether the value is this string.
+    pub(super) fn is(&self, text: &str) -> bool {
+        matches!(&self.value, Value::Plain(given) | Value::Text(given) if given == text)
+    }
+
     /// Returns the value as a whole number in decimal digits.
     ///
     /// # Errors
@@ -148,11 +153,27 @@ impl<'a> Given<'a> {
     ///
     /// Returns an error if the value is not one of the names. The error lists all names.
     pub(super) fn one_of<T: Copy>(&self, names: &[(&str, T)]) -> Result<T, RulesFileError> {
+        self.named(names, |name, given| name == given)
+    }
+
+    /// The same as [`one_of`](Self::one_of), but in upper or lower case.
+    pub(super) fn one_of_any_case<T: Copy>(
+        &self,
+        names: &[(&str, T)],
+    ) -> Result<T, RulesFileError> {
+        self.named(names, str::eq_ignore_ascii_case)
+    }
+
+    fn named<T: Copy>(
+        &self,
+        names: &[(&str, T)],
+        is: fn(&str, &str) -> bool,
+    ) -> Result<T, RulesFileError> {
         let given = match &self.value {
             Value::Plain(text) | Value::Text(text) => text,
             Value::List(_) | Value::Nothing | Value::Table(_) => "",
         };
-        let found = names.iter().find(|(name, _)| *name == given);
+        let found = names.iter().find(|(name, _)| is(name, given));
         found.map(|(_, meaning)| *meaning).ok_or_else(|| {
             let names: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
             self.wrong(any_of(&names))
@@ -186,6 +207,13 @@ impl<'a> Given<'a> {
             }
             Value::List(_) => self.list(),
             Value::Nothing | Value::Plain(_) | Value::Table(_) | Value::Text(_) => Ok(vec![self]),
+        }
+    }
+
+    /// Removes fields from a table, if the value is a table that has them.
+    pub(super) fn ignore(&mut self, names: &[&str]) {
+        if let Value::Table(fields) = &mut self.value {
+            fields.retain(|field| !names.contains(&&*field.name));
         }
     }
 

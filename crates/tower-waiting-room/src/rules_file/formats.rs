@@ -221,8 +221,11 @@ fn toml_node(text: Text<'_>, value: Spanned<DeValue<'_>>) -> Node {
         DeValue::Array(array) => {
             Value::List(array.into_iter().map(|value| toml_node(text, value)).collect())
         }
-        // An integer is kept without the underscores that TOML allows between digits.
-        DeValue::Integer(integer) => Value::Plain(integer.to_string()),
+        // TOML allows underscores between digits, and other bases than ten.
+        DeValue::Integer(integer) => {
+            let number = i64::from_str_radix(integer.as_str(), integer.radix());
+            Value::Plain(number.map_or_else(|_| integer.to_string(), |number| number.to_string()))
+        }
         DeValue::String(string) => Value::Text(string.into_owned()),
         DeValue::Table(table) => toml_table(text, table),
         // These values keep their original text, as plain scalars in YAML do.

@@ -118,7 +118,7 @@ fn window<'a>(fields: &mut Fields<'a>) -> Result<(Duration, Span<'a>), RulesFile
     let unit = fields.take("unit");
     let window = fields.take("window");
     match (unit, window) {
-        (Some(unit), None) => Ok((unit.one_of(&UNITS)?, unit.place)),
+        (Some(unit), None) => Ok((unit.one_of_any_case(&UNITS)?, unit.place)),
         (Some(_), Some(window)) => Err(window.wrong("either unit or window, but not both")),
         (None, Some(window)) => {
             let expected = "a duration such as 10s or 1m 30s";

@@ -7,7 +7,7 @@ use std::{collections::HashSet, fmt};
 
 use serde::{
     Deserialize, Deserializer,
-    de::{Error, MapAccess, SeqAccess, Visitor},
+    de::{Error, MapAccess, SeqAccess, Unexpected, Visitor},
 };
 
 /// A value in a file.
@@ -70,8 +70,9 @@ impl<'de> Visitor<'de> for NodeVisitor {
         Ok(Value::Plain(number.to_string()))
     }
 
-    fn visit_f64<E>(self, number: f64) -> Result<Value, E> {
-        Ok(Value::Plain(number.to_string()))
+    /// Refuses the number, whose digits are not known: `1.50` would be the value `1.5`.
+    fn visit_f64<E: Error>(self, number: f64) -> Result<Value, E> {
+        Err(E::invalid_type(Unexpected::Float(number), &"a whole number, or a string in quotes"))
     }
 
     fn visit_str<E>(self, text: &str) -> Result<Value, E> {

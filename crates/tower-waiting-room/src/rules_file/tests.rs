@@ -242,6 +242,55 @@ fn every_field_of_a_limit_counts() {
     assert_eq!(limit("unit: day, requests_per_unit: 0").quota, Quota::per_day(0));
 }
 
+/// These files are read as the service that the format comes from reads them.
+#[test]
+fn a_file_of_the_original_service_means_the_same() {
+    assert_eq!(limit("unit: MINUTE, requests_per_unit: 7").quota, Quota::per_minute(7));
+    let file = yaml(
+        "domain: d
+descriptors:
+  - key: user
+    detailed_metric: true
+    value_to_metric: true
+    rate_limit: { unit: Day, requests_per_unit: 1 }
+",
+    );
+    assert_eq!((file[0].name(), file[0].quota), ("d/user", Quota::per_day(1)));
+}
+
+/// TOML's integers may be in other bases, with underscores and with a sign.
+#[test]
+fn an_integer_in_toml_is_its_number() {
+    let file = toml(
+        "domain = 'd'
+[[descriptors]]
+key = 'user'
+value = [0x1F, 0o17, 0b11, 1_000, +7]
+rate_limit = { unit = 'day', requests_per_unit = 0x10 }
+",
+    );
+    assert_eq!(file[0].quota, Quota::per_day(16));
+    let values = condition("user", &["31", "15", "3", "1000", "7"], &[]);
+    assert_eq!(conditions(&file[0]), texts(&[values]));
+}
+
+#[test]
+fn a_prefix_covers_the_paths_below_it() {
+    let rate = "rate_limit: { unit: day, requests_per_unit: 1";
+    let file = yaml(&format!(
+        "domain: d
+descriptors:
+  - {{ key: path_prefix, value: [/reports/, /img], {rate} }} }}
+  - {{ key: path, value: /reports/*, {rate}, name: same }} }}
+  - {{ key: path, {rate} }} }}
+"
+    ));
+    let [prefix, path, others] = &*file else { panic!("{file:?}") };
+    assert_eq!(prefix.name, "d/path=/reports/*,/img*");
+    assert_eq!(prefix.conditions[0].is[0], path.conditions[0].is[0]);
+    assert_eq!(others.conditions[0].is_not.len(), 3, "siblings that name a value");
+}
+
 #[test]
 fn requests_over_a_limit_can_pass() {
     for (field, over_limit) in [

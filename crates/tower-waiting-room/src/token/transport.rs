@@ -11,7 +11,7 @@
 //!
 //! A client may send several candidates: a cookie set for another path, a forged cookie from a
 //! subdomain, or a header in addition to a cookie. Up to [`Transport::MAX_CANDIDATES`] candidates
-//! are opened in turn, until one of them is a valid pass. The number of bytes that are searched is
+//! are opened in turn, until one of them is a valid pass. The bytes and the items that are searched are
 //! bounded too, so even a crafted request costs little.
 //!
 //! A shared cache must not store a response with a token, because it would serve the token of one
@@ -24,7 +24,7 @@ use std::{
 };
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
-use memchr::{memchr, memmem, memrchr};
+use memchr::{memchr, memmem};
 use waiting_room_core::{ConfigError, Timestamp};
 
 use super::{
@@ -33,14 +33,14 @@ use super::{
     payload::OpenError,
     tokens::Tokens,
 };
+use crate::request::CookieSearch;
 
 /// The names under which the tokens of one room are sent, in the cookie and in the header.
 #[derive(Clone, Debug)]
 pub(crate) struct Transport {
     set_cookie: SetCookie,
-    /// The searcher for the cookie's name followed by an equals sign. The searcher is built once
-    /// for all requests.
-    pair: memmem::Finder<'static>,
+    /// The searcher for the cookie's name, which is built once for all requests.
+    cookie: memmem::Finder<'static>,
     /// The beginning of a header line of this room: the name of the room and an equals sign.
     prefix: Box<str>,
 }
@@ -48,12 +48,13 @@ pub(crate) struct Transport {
 impl Transport {
     /// The maximum number of tokens in one request that are opened. Further tokens are ignored.
     pub(crate) const MAX_CANDIDATES: usize = 4;
-    /// The maximum number of bytes that are searched in all `Cookie` headers of a request together.
-    pub(crate) const MAX_COOKIE_BYTES: usize = 16 * 1024;
     /// The maximum number of bytes that are read in all [`TOKEN_HEADER`] lines of a request
     /// together. A line that exceeds the remaining budget is skipped, and so are all lines after
     /// it.
     pub(crate) const MAX_HEADER_BYTES: usize = 16 * 1024;
+    /// The maximum number of items that are read in all [`TOKEN_HEADER`] lines of a request
+    /// together. Items of other rooms and empty items count, too.
+    pub(crate) const MAX_ITEMS: usize = 64;
 
     /// Creates the transport of the room with this name.
     ///
@@ -62,8 +63,8 @@ impl Transport {
     /// Returns the same errors as [`CookieSettings::validate`].
     pub(crate) fn new(cookie: &CookieSettings, room: &str) -> Result<Self, ConfigError> {
         let set_cookie = SetCookie::new(cookie, room)?;
-        let pair = memmem::Finder::new(&format!("{}=", set_cookie.name())).into_owned();
-        Ok(Self { set_cookie, pair, prefix: format!("{room}=").into() })
+        let cookie = memmem::Finder::new(set_cookie.name()).into_owned();
+        Ok(Self { set_cookie, cookie, prefix: format!("{room}=").into() })
     }
 
     /// Returns the name of the cookie.
@@ -124,22 +125,28 @@ impl Transport {
             if left == 0 { Break(()) } else { Continue(()) }
         };
         let mut budget = Some(Self::MAX_HEADER_BYTES);
+        let mut items = Self::MAX_ITEMS;
         lines.tokens.each(headers, &TOKEN, |line| {
             // The first line that exceeds the remaining budget ends the search in this header, even
             // if a later line would fit.
             budget = budget.and_then(|left| left.checked_sub(line.len()));
-            let line = if budget.is_some() { line } else { b"" };
-            line.split(|byte| *byte == b',').try_for_each(|item| {
-                match self.own(item.trim_ascii()) {
-                    Some(text) => look(text, TokenSource::Header),
-                    None => Continue(()),
+            let mut rest = budget.map(|_| line);
+            while let (Some(text), 1..) = (rest, items) {
+                items -= 1;
+                let (item, after) = match memchr(b',', text) {
+                    Some(at) => (&text[..at], Some(&text[at + 1..])),
+                    None => (text, None),
+                };
+                rest = after;
+                if let Some(text) = self.own(item) {
+                    look(text, TokenSource::Header)?;
                 }
-            })
+            }
+            Continue(())
         })?;
-        let mut budget = Self::MAX_COOKIE_BYTES;
-        lines.cookies.each(headers, &COOKIE, |line| match clip(line, &mut budget) {
-            Some(line) => self.each_cookie(line, |text| look(text, TokenSource::Cookie)),
-            None => Continue(()),
+        let mut search = CookieSearch::new();
+        lines.cookies.each(headers, &COOKIE, |line| {
+            search.line(line, &self.cookie, |value| look(unquoted(value), TokenSource::Cookie))
         })
     }
 
@@ -196,36 +203,15 @@ impl Transport {
         headers.append(TOKEN_HEADER, line);
     }
 
-    /// Returns the token in one item of the header, or `None` if the item belongs to another room.
+    /// Returns the token in one item of the header, or `None` if the item belongs to another room or
+    /// is longer than any token.
     fn own<'a>(&self, item: &'a [u8]) -> Option<&'a [u8]> {
+        if item.len() > MAX_LEN {
+            return None;
+        }
+        let item = item.trim_ascii();
         item.strip_prefix(self.prefix.as_bytes())
             .or_else(|| (!item.contains(&b'=')).then_some(item))
-    }
-
-    /// Calls `look` with each value of the room's cookie in one `Cookie` header, which has the form
-    /// `name=value; name=value`, until `look` breaks.
-    ///
-    /// A semicolon always ends a cookie, and a comma never does (RFC 6265 section 4.2.1). Searching
-    /// for the name is therefore sufficient, and its cost hardly depends on the number of other
-    /// cookies.
-    fn each_cookie<'a>(
-        &self,
-        line: &'a [u8],
-        mut look: impl FnMut(&'a [u8]) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
-        let mut begin = 0;
-        while let Some(at) = self.pair.find(&line[begin..]) {
-            let (before, pair) = line.split_at(begin + at);
-            let rest = &pair[self.pair.needle().len()..];
-            let end = memchr(b';', rest).unwrap_or(rest.len());
-            // The match may be the end of a longer name or a part of another cookie's value. Only a
-            // match at the start of the line or after a semicolon is the name of the cookie.
-            if matches!(before.trim_ascii_end(), [] | [.., b';']) {
-                look(unquoted(&rest[..end]))?;
-            }
-            begin = line.len() - rest.len() + end;
-        }
-        Continue(())
     }
 }
 
@@ -364,28 +350,13 @@ impl<'a> HeaderLines<'a> {
     }
 }
 
-/// Returns the part of `line` that fits in the budget, truncated after the last whole cookie.
-/// Returns `None` once the budget is used up.
-fn clip<'a>(line: &'a [u8], budget: &mut usize) -> Option<&'a [u8]> {
-    if *budget == 0 {
-        return None;
-    }
-    match line.split_at_checked(*budget) {
-        Some((allowed, [_, ..])) => {
-            *budget = 0;
-            // A token that is cut in two would count as forged, so everything after the last
-            // semicolon is dropped.
-            Some(&allowed[..memrchr(b';', allowed).unwrap_or(0)])
-        }
-        _ => {
-            *budget -= line.len();
-            Some(line)
-        }
-    }
-}
-
 /// Returns the value of a cookie without any surrounding quotes (RFC 6265 section 4.1.1).
+///
+/// A value that is longer than any token is returned as it is.
 fn unquoted(value: &[u8]) -> &[u8] {
+    if value.len() > MAX_LEN {
+        return value;
+    }
     match value.trim_ascii() {
         [b'"', inner @ .., b'"'] => inner,
         bare => bare,
@@ -440,6 +411,9 @@ fn make_private(headers: &mut HeaderMap) {
         headers.insert(header::CACHE_CONTROL, value);
     }
 }
+
+/// The number of bytes up to which a value or an item may contain a token, with spaces around it.
+const MAX_LEN: usize = 1024;
 
 static COOKIE: HeaderName = header::COOKIE;
 static TOKEN: HeaderName = TOKEN_HEADER;

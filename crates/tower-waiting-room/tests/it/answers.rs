@@ -121,6 +121,15 @@ async fn the_page_and_the_statuses_are_configurable() {
     assert!(seen.body.starts_with("shop: "), "{}", seen.body);
 }
 
+#[tokio::test]
+async fn no_page_asks_search_engines_to_forget_the_address() {
+    let house = House::new(config().status(ClientKind::Navigation, StatusCode::OK));
+    house.handle().room().unwrap().queue_all().await.unwrap();
+    let seen = Visitor::default().send(&house, navigation()).await;
+    assert_eq!((seen.status, seen.header("x-robots-tag")), (StatusCode::OK, None));
+    assert!(!seen.body.contains("noindex"));
+}
+
 /// A configuration with an error envelope of the API's own for refusals.
 fn enveloped() -> WaitingRoomConfigBuilder {
     let proxies = TrustedProxies::networks(["192.0.2.0/24"]).unwrap();

@@ -27,6 +27,7 @@ mod moves;
 mod networks;
 mod outage;
 mod people;
+mod purpose;
 mod push;
 mod queue;
 mod rates;

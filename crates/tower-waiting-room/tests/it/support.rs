@@ -199,7 +199,7 @@ impl Seen {
         let reason = reason.map_or_else(|| "admitted".to_owned(), ToString::to_string);
         let (parts, body) = response.into_parts();
         let bytes = body.collect().await.unwrap().to_bytes();
-        let body = String::from_utf8(bytes.to_vec()).unwrap();
+        let body = String::from_utf8_lossy(&bytes).into_owned();
         Self { status: parts.status, headers: parts.headers, reason, body }
     }
 

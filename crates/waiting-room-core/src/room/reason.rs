@@ -47,6 +47,7 @@ impl Reason {
             Self::RefusedLimitsUnavailable => "refused:limits_unavailable",
             Self::RefusedLineFull => "refused:line_full",
             Self::RefusedNetworkFull => "refused:network_full",
+            Self::RefusedNotAVisit => "refused:not_a_visit",
             Self::RefusedPushEnded => "refused:push_ended",
             Self::RefusedPushFull => "refused:push_full",
             Self::RefusedPushInvalid => "refused:push_invalid",

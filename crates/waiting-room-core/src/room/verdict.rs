@@ -248,7 +248,7 @@ pub enum Reason {
     QueuedActiveLimit,
     /// `queued:behind_others`: the free slots are reserved for visitors ahead.
     QueuedBehindOthers,
-    /// `queued:cookie_test`: a slot is free, but the client has to return a cookie first.
+    /// `queued:cookie_test`: the client has to return a cookie before it can get a slot.
     QueuedCookieTest,
     /// `queued:early`: the client checked in before it was due to, and was answered from the ticket
     /// alone.
@@ -307,6 +307,9 @@ pub enum Reason {
     /// `refused:network_full`: the client's network already holds as many places in the line as
     /// [its limit](crate::room::Shares) allows.
     RefusedNetworkFull,
+    /// `refused:not_a_visit`: a browser without a token asks for a part of a page, or for a page that
+    /// no person has requested yet.
+    RefusedNotAVisit,
     /// `refused:push_ended`: the node ends all push streams, because it is shutting down.
     RefusedPushEnded,
     /// `refused:push_full`: as many push streams are open as the node, or the visitor, may hold.

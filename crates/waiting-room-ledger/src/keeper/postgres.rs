@@ -44,30 +44,6 @@ use crate::keeper::{KeepError, LedgerKeeper, Seen, TakenOver, next_term};
 ///
 /// A connection is opened in 2 s or not at all, and a statement takes at most 2 s. The connection has no
 /// TLS, so it needs a private network, a socket or a tunnel.
-///
-/// ```no_run
-/// use waiting_room_ledger::{
-///     EscrowRules, Holder, HolderTimes, SiteId, Term,
-///     keeper::{Failover, Kept, KeptAccount, PostgresKeeper, Standing},
-/// };
-///
-/// # async fn example() -> Result<(), waiting_room_ledger::keeper::KeepError> {
-/// let url = "postgres://ledger@db.internal/rooms";
-/// let mut keeper = PostgresKeeper::new(url, Failover::None, "shop", "ledger-1");
-///
-/// // Once, before the first ledger of the room.
-/// let mut kept = Kept::new(Term::default(), 2_000, EscrowRules::new());
-/// for site in [1, 2, 3].map(SiteId::new) {
-///     kept.accounts.insert(site, KeptAccount::new(Default::default(), Standing::Away));
-/// }
-/// keeper.set_up(&kept).await?;
-///
-/// let (holder, handle) = Holder::new("shop", keeper, HolderTimes::default());
-/// tokio::spawn(holder.run(std::future::pending()));
-/// # let _ = handle;
-/// # Ok(())
-/// # }
-/// ```
 #[derive(Debug)]
 pub struct PostgresKeeper {
     url: String,

@@ -13,8 +13,9 @@ use waiting_room_core::Timestamp;
 
 use super::{peers::MAX_UNCONFIRMED, *};
 use crate::{
-    Holder, HolderTimes, SharedKeys, SiteId,
+    SharedKeys, SiteId,
     escrow::{EscrowRules, Incarnation, ToGlobal},
+    holder::{Holder, HolderTimes},
     keeper::MemoryKeeper,
     logged::Logged,
     model::{SiteAction, SiteLedger},

@@ -12,7 +12,7 @@ use tokio::{
     io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf, duplex},
     task::JoinSet,
 };
-use waiting_room_ledger::{Dial, LedgerServer};
+use waiting_room_ledger::{Dial, model::LedgerServer};
 
 /// The directions of a site's connections that lose everything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

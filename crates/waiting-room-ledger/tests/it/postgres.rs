@@ -5,12 +5,11 @@ use std::{collections::BTreeMap, time::Duration};
 use waiting_room_core::{Timestamp, VisitorId};
 use waiting_room_engines::PostgresServer;
 use waiting_room_ledger::{
-    Epoch, EscrowRules, Incarnation, LedgerKeeper, SiteId, Term,
-    keeper::{
-        Changes, Corrections, Failover, Fence, KeepError, Kept, KeptAccount, KeptClaim,
-        PostgresKeeper, Standing, TakenOver,
+    EscrowRules, SiteId,
+    model::{
+        Changes, Corrections, Epoch, Failover, Fence, GlobalLedger, Incarnation, KeepError, Kept,
+        KeptAccount, KeptClaim, LedgerKeeper, PostgresKeeper, Standing, TakenOver, Term,
     },
-    model::GlobalLedger,
 };
 
 const RULES: EscrowRules = EscrowRules::new().session(Duration::from_secs(300));

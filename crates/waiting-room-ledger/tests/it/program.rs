@@ -12,8 +12,10 @@ use tokio::time::{Instant, timeout};
 use waiting_room_core::{Timestamp, VisitorId};
 use waiting_room_engines::PostgresServer;
 use waiting_room_ledger::{
-    EscrowRules, Incarnation, SharedKeys, SiteId, TcpDial, Term,
-    model::{Admission, LedgerLink, LinkOptions, SiteAction, SiteLedger, ToSite},
+    EscrowRules, SharedKeys, SiteId, TcpDial,
+    model::{
+        Admission, Incarnation, LedgerLink, LinkOptions, SiteAction, SiteLedger, Term, ToSite,
+    },
 };
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_waiting-room-ledger");

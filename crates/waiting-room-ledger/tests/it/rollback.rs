@@ -5,11 +5,11 @@ use std::time::Duration;
 use tokio::time::timeout;
 use waiting_room_engines::PostgresServer;
 use waiting_room_ledger::{
-    LedgerKeeper, SiteId, Term,
-    keeper::{
-        Corrections, Failover, Fence, KeepError, KeptAccount, PostgresKeeper, Standing, TakenOver,
+    SiteId,
+    model::{
+        Corrections, Failover, Fence, GlobalLedger, KeepError, KeptAccount, LedgerKeeper,
+        PostgresKeeper, Standing, TakenOver, Term,
     },
-    model::GlobalLedger,
 };
 
 use crate::postgres::{no_changes, raw, take_over_kept, world};

@@ -16,9 +16,11 @@ use tower_waiting_room::{KeyRing, StoreFailure, TokenKey, WaitingRoomConfig, Wai
 use waiting_room_core::{RoomRules, Store, StoreError, Verdict, VisitorId};
 use waiting_room_engines::{Engine, EngineServer, Persistence, PostgresServer};
 use waiting_room_ledger::{
-    EscrowRules, Holder, HolderTimes, LedgerServer, Policy, ServerKeys, SharedKeys, SiteId,
-    SiteOptions, SiteStore, Term,
-    keeper::{Failover, Kept, KeptAccount, PostgresKeeper, Standing},
+    EscrowRules, Policy, SharedKeys, SiteId, SiteOptions, SiteStore,
+    model::{
+        Failover, Holder, HolderTimes, Kept, KeptAccount, LedgerServer, PostgresKeeper, ServerKeys,
+        Standing, Term,
+    },
 };
 use waiting_room_redis::RedisStoreOptions;
 

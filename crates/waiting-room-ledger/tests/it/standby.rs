@@ -5,8 +5,10 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
 use waiting_room_engines::PostgresServer;
 use waiting_room_ledger::{
-    Holder, HolderTimes, LedgerKeeper, Order, Role, SiteId, Term,
-    keeper::{Failover, KeepError, PostgresKeeper},
+    SiteId,
+    model::{
+        Failover, Holder, HolderTimes, KeepError, LedgerKeeper, Order, PostgresKeeper, Role, Term,
+    },
 };
 
 use crate::postgres::{Random, no_changes, raw, same, take_over_kept, world};

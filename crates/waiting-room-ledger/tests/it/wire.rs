@@ -5,10 +5,12 @@ use std::time::Duration;
 use tokio::time::{sleep, timeout};
 use waiting_room_core::Timestamp;
 use waiting_room_ledger::{
-    EscrowRules, Holder, HolderTimes, Incarnation, LedgerKeeper as _, LedgerServer, OperatorLink,
-    Order, Role, ServerKeys, SharedKeys, SiteId, Term,
-    keeper::{KeeperFault, MemoryKeeper},
-    model::{JoinRefused, LedgerLink, LinkOptions, LinkState, SiteAction, SiteLedger},
+    EscrowRules, SharedKeys, SiteId,
+    model::{
+        Holder, HolderTimes, Incarnation, JoinRefused, KeeperFault, LedgerKeeper as _, LedgerLink,
+        LedgerServer, LinkOptions, LinkState, MemoryKeeper, OperatorLink, Order, Role, ServerKeys,
+        SiteAction, SiteLedger, Term,
+    },
 };
 
 use crate::{

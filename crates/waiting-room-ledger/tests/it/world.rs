@@ -11,10 +11,12 @@ use tokio::{
 };
 use waiting_room_core::{Timestamp, VisitorId};
 use waiting_room_ledger::{
-    EscrowRules, Holder, HolderTimes, Incarnation, LedgerKeeper, LedgerServer, ServerKeys,
-    SharedKeys, SiteId, Term,
-    keeper::{Changes, KeepError, KeeperFault, MemoryKeeper, Seen, TakenOver},
-    model::{Admission, LedgerLink, LinkOptions, SiteAction, SiteLedger, SitePass},
+    EscrowRules, SharedKeys, SiteId,
+    model::{
+        Admission, Changes, Holder, HolderTimes, Incarnation, KeepError, KeeperFault, LedgerKeeper,
+        LedgerLink, LedgerServer, LinkOptions, MemoryKeeper, Seen, ServerKeys, SiteAction,
+        SiteLedger, SitePass, TakenOver, Term,
+    },
 };
 
 use crate::net::{Cut, Net, NetDial};

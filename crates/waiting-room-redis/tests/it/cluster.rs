@@ -11,7 +11,6 @@ use waiting_room_core::{
 };
 use waiting_room_engines::{Engine, EngineServer};
 use waiting_room_redis::{RedisLimits, RedisStore};
-use waiting_room_sim::fresh_seeds;
 use waiting_room_test::conformance::{self, Durability, SuitePlan};
 
 use crate::{
@@ -103,7 +102,7 @@ async fn a_room_in_a_cluster_agrees_with_the_model() {
     on_each(async |engine| {
         let cluster = Cluster::start(engine).await;
         let connection = cluster.connect().await;
-        for seed in fresh_seeds(2) {
+        for seed in crate::support::seeds(2) {
             let plan =
                 SuitePlan::new(seed, 1_500).durability(Durability::Lasts).narrow_places_only();
             let ran = conformance::run(plan, async |rules, clock| {

@@ -5,10 +5,9 @@ use std::{cell::Cell, env};
 use futures_util::future::join_all;
 use waiting_room_engines::Engine;
 use waiting_room_redis::RedisStore;
-use waiting_room_sim::seeds;
 use waiting_room_test::conformance::{self, Coverage, Divergence, Durability, SuitePlan};
 
-use crate::support::{open, patient, start};
+use crate::support::{open, patient, seeds, start};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn redis_agrees_with_the_model() {

@@ -14,9 +14,8 @@ use waiting_room_core::{
 };
 use waiting_room_engines::EngineServer;
 use waiting_room_redis::{GateShare, GateShareOptions, GateStoreFailure};
-use waiting_room_sim::fresh_seeds;
 
-use crate::support::{eventually, manager, on_each, start};
+use crate::support::{eventually, manager, on_each, seeds, start};
 
 const TOTAL: u32 = 20;
 const KEY: &str = "{wr:checkout}:shares";
@@ -74,7 +73,7 @@ async fn shares_follow_the_demand() {
 async fn all_nodes_together_never_run_more_than_the_total() {
     on_each(async |engine| {
         let server = start(engine);
-        let seed = fresh_seeds(1)[0];
+        let seed = seeds(1)[0];
         let mut rng = Pcg64Mcg::seed_from_u64(seed);
         let mut nodes = Vec::new();
         for _ in 0..4 {

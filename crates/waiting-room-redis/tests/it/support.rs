@@ -1,23 +1,36 @@
 //! Helpers that the tests share: servers, nodes, visitors, waiting.
 
-use std::time::Duration;
+use std::{env, time::Duration};
 
 use redis::{
     AsyncConnectionConfig, Client, RedisResult,
     aio::{ConnectionManager, ConnectionManagerConfig, MultiplexedConnection},
 };
 use waiting_room_core::{
-    Pass, RoomRules, Store, StoreError, Ticket, Verdict, VisitorId, error::StoreErrorKind,
-    time::Clock,
+    Pass, RoomRules, Store, StoreError, Ticket, Verdict, VisitorId,
+    error::StoreErrorKind,
+    time::{Clock, SystemClock},
 };
 use waiting_room_engines::{Engine, EngineServer, Persistence};
 use waiting_room_redis::{RedisStore, RedisStoreOptions};
+use waiting_room_test::SEED_VARIABLE;
 
 /// Runs a test on each engine.
 pub(crate) async fn on_each(test: impl AsyncFn(Engine)) {
     for engine in Engine::ALL {
         test(engine).await;
     }
+}
+
+/// Returns this number of fresh seeds, or the one of the environment, and prints them.
+pub(crate) fn seeds(count: u32) -> Vec<u64> {
+    let first = SystemClock::new().now().as_nanos();
+    let seeds = match env::var(SEED_VARIABLE) {
+        Ok(fixed) => vec![fixed.parse().unwrap()],
+        Err(_) => (first..).take(count as usize).collect(),
+    };
+    println!("seeds: {seeds:?}");
+    seeds
 }
 
 pub(crate) fn start(engine: Engine) -> EngineServer {

@@ -2,12 +2,10 @@
 
 use std::{net::TcpListener, time::Duration};
 
-use serde_json::Value;
 use tests::{Browser, prometheus_series, until};
 use tokio::time::timeout;
-use waiting_room_sim::seeds;
 
-use crate::shop::{Shop, command};
+use crate::shop::Shop;
 
 /// The place that the page shows, and whether the person is inside, where there is no place.
 async fn place(browser: &Browser) -> Option<u32> {
@@ -56,24 +54,6 @@ async fn a_person_sees_a_number_fall_and_is_admitted_again_and_again_while_other
     browser.text_when("#active-of", |text| text == "of 10").await;
     browser.text_when("#waiting", |text| text.parse::<u32>().is_ok_and(|line| line >= 5)).await;
     assert_eq!(shop.close("-INT", Duration::from_secs(20)).await, Some(0));
-}
-
-#[tokio::test]
-async fn a_crowd_that_an_operator_watches_finds_every_promise_kept() {
-    let seed = seeds(1)[0] % (1 << 32);
-    let line = format!(
-        "--crowd 30 --duration 2 --drain 3 --limit 8 --session 1 --seed {seed} --json --admin --listen \
-         127.0.0.1:0"
-    );
-    let line: Vec<_> = line.split_whitespace().collect();
-    let output = command(&line, &[]).output().await.unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && said.contains("/admin\n"), "{said}");
-    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let of = |name: &str| report[name].as_u64().unwrap();
-    assert_eq!((of("visitors"), of("seed")), (30, seed));
-    assert_eq!(of("admitted") + of("refused") + of("abandoned"), 30);
-    assert!(of("admitted") > 8 && of("max_active") >= 4, "{report}");
 }
 
 #[tokio::test]

@@ -79,7 +79,7 @@ pub(crate) fn free_address() -> String {
 }
 
 /// The program `shop`, without a log.
-pub(crate) fn command(arguments: &[&str], environment: &[(&str, &str)]) -> Command {
+fn command(arguments: &[&str], environment: &[(&str, &str)]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_shop"));
     command.args(arguments).env("RUST_LOG", "off").envs(environment.iter().copied());
     command.stderr(Stdio::piped()).kill_on_drop(true);

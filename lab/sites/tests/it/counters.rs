@@ -17,8 +17,10 @@ use waiting_room_core::{
 };
 use waiting_room_engines::{Engine, EngineServer, Persistence};
 use waiting_room_ledger::{
-    Holder, HolderHandle, HolderTimes, LedgerServer, Order, Policy, ServerKeys, SiteId,
-    SiteOptions, SiteStore, keeper::MemoryKeeper, model::Minute,
+    Policy, SiteId, SiteOptions, SiteStore,
+    model::{
+        Holder, HolderHandle, HolderTimes, LedgerServer, MemoryKeeper, Minute, Order, ServerKeys,
+    },
 };
 use waiting_room_redis::RedisStoreOptions;
 

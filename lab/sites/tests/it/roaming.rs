@@ -22,8 +22,8 @@ use tower_waiting_room::{
 };
 use waiting_room_engines::{Engine, EngineServer, Persistence};
 use waiting_room_ledger::{
-    EscrowRules, Holder, HolderTimes, LedgerServer, ServerKeys, SiteId, SiteOptions, SiteStore,
-    keeper::MemoryKeeper,
+    EscrowRules, SiteId, SiteOptions, SiteStore,
+    model::{Holder, HolderTimes, LedgerServer, MemoryKeeper, ServerKeys},
 };
 use waiting_room_redis::RedisStoreOptions;
 

@@ -2,8 +2,8 @@
 
 use waiting_room_core::Timestamp;
 use waiting_room_ledger::{
-    Incarnation, ListRefused, SiteId, Term,
-    model::{GlobalLedger, SiteLedger},
+    SiteId,
+    model::{GlobalLedger, Incarnation, ListRefused, SiteLedger, Term},
 };
 
 use crate::{

@@ -1,7 +1,7 @@
 //! Random events, in worlds that are too large to try all orders.
 
 use proptest::prelude::*;
-use waiting_room_ledger::{Term, model::GlobalLedger};
+use waiting_room_ledger::model::{GlobalLedger, Term};
 
 use crate::{
     bounds::{Bounds, Event, Roaming},

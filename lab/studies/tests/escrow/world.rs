@@ -5,11 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use waiting_room_core::{Timestamp, VisitorId};
 use waiting_room_ledger::{
-    Incarnation, SiteId, Term,
-    keeper::{Changes, Kept},
+    SiteId,
     model::{
-        Admission, Death, GlobalLedger, Heartbeat, Outgoing, Prolonged, SiteAction, SiteLedger,
-        SitePass, ToGlobal, ToSite,
+        Admission, Changes, Death, GlobalLedger, Heartbeat, Incarnation, Kept, Outgoing, Prolonged,
+        SiteAction, SiteLedger, SitePass, Term, ToGlobal, ToSite,
     },
 };
 

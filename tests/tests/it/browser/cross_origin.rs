@@ -1,9 +1,9 @@
 //! Requests by a script on a page of another origin.
 
-use axum::Router;
+use axum::{Router, routing::get};
 use http::{HeaderName, Method};
 use serde_json::json;
-use tests::{Browser, House, config};
+use tests::{Browser, House, config, workspace};
 use tower_http::cors::{Any, CorsLayer};
 use tower_waiting_room::respond::EXPOSED_HEADERS;
 
@@ -61,6 +61,35 @@ async fn an_admitted_script_reads_the_token_on_the_applications_response() {
     browser.goto(&elsewhere.url("/about")).await;
     let ask = format!("({ASK})('{}', {{'waiting-room-token': ''}})", house.url("/api"));
     assert_eq!(browser.promised(&ask).await, json!([200, false, null, true]));
+}
+
+/// Calls a method with Google's gRPC-Web client, and returns what the caller learns.
+const CALL: &str = "async (address, format) => {
+    const {GrpcWebClientBase, MethodDescriptor, MethodType} = await import('/client.js');
+    const path = '/shop.Shop/Buy', bytes = () => new Uint8Array(), message = function () {};
+    const method = new MethodDescriptor(path, MethodType.UNARY, message, message, bytes, bytes);
+    const client = new GrpcWebClientBase({format});
+    return new Promise(done => client.rpcCall(address + path, new message(), {}, method, error =>
+        done([error.code, error.message, +error.metadata['grpc-retry-pushback-ms'] > 0])));
+}";
+
+#[tokio::test]
+async fn a_grpc_web_client_of_another_origin_reads_its_status() {
+    let house = House::open_at(0, config(), |app| app.layer(CorsLayer::very_permissive()));
+    let _guest = house.guest().await;
+    let script = workspace("tests/node_modules/grpc-web/index.esm.js");
+    let script = std::fs::read_to_string(script).unwrap();
+    let elsewhere = House::open_at(0, config(), move |app| {
+        let javascript = [("content-type", "text/javascript")];
+        app.route("/client.js", get(async move || (javascript, script)))
+    });
+    let browser = Browser::start().await;
+    browser.goto(&elsewhere.url("/about")).await;
+    for format in ["binary", "text"] {
+        let seen = browser.promised(&format!("({CALL})('{}', '{format}')", house.url(""))).await;
+        assert_eq!((&seen[0], &seen[2]), (&json!(8), &json!(true)), "{format}: {seen}");
+        assert!(seen[1].as_str().unwrap().contains("place"), "{format}: {seen}");
+    }
 }
 
 #[tokio::test]

@@ -27,7 +27,7 @@ const IMAGES: &str = "image/avif,image/webp,image/apng,image/svg+xml,image/*,*/*
 fn real_clients_get_a_form_that_they_can_use() {
     use ClientKind::{Json, Navigation, Problem, Text};
     type Lines = &'static [(&'static str, &'static str)];
-    let clients: [(&str, Lines, ClientKind); 29] = [
+    let clients: [(&str, Lines, ClientKind); 35] = [
         ("chrome", &[("accept", CHROME), (MODE, "navigate"), (DEST, "document")], Navigation),
         ("chrome, plain http", &[("accept", CHROME)], Navigation),
         ("firefox", &[("accept", FIREFOX), (MODE, "navigate"), (DEST, "document")], Navigation),
@@ -36,6 +36,16 @@ fn real_clients_get_a_form_that_they_can_use() {
         ("navigation, no accept", &[(MODE, "navigate"), (DEST, "document")], Navigation),
         ("curl -H", &[("accept", "text/html")], Navigation),
         ("lynx", &[("accept", "text/html, text/plain, text/css, */*;q=0.01")], Navigation),
+        ("chrome 78, iframe", &[("accept", CHROME), (MODE, "nested-navigate")], Navigation),
+        ("navigation, no mode", &[("accept", CHROME), (DEST, "document")], Navigation),
+        ("frame, no mode", &[("accept", CHROME), (DEST, "iframe")], Navigation),
+        (
+            "android web view, plain http",
+            &[("accept", CHROME), ("x-requested-with", "com.facebook.katana")],
+            Navigation,
+        ),
+        ("web view of no name", &[("accept", CHROME), ("x-requested-with", "")], Navigation),
+        ("not htmx", &[("accept", CHROME), ("hx-request", "false")], Navigation),
         ("curl, wget, requests", &[("accept", "*/*")], Json),
         ("go, nothing said", &[], Json),
         ("node fetch", &[("accept", "*/*"), (MODE, "cors")], Json),
@@ -139,7 +149,9 @@ fn grpc_is_recognized_by_its_content_type() {
     {
         assert_eq!(kind_of(&[("content-type", content_type)]), ClientKind::Grpc);
     }
-    assert_eq!(kind_of(&[("content-type", "application/grp")]), ClientKind::Json);
+    for other in ["application/grp", "application/grpcx", "application/graphql"] {
+        assert_eq!(kind_of(&[("content-type", other)]), ClientKind::Json, "{other}");
+    }
 }
 
 #[test]
@@ -173,7 +185,14 @@ fn looked_up(headers: &HeaderMap) -> ClientKind {
         [line] => AcceptHeader::Line(line),
         _ => AcceptHeader::Lines,
     };
-    let is_scripted = ["x-requested-with", "hx-request"].iter().any(|name| first(name).is_some());
+    let is_scripted = [("x-requested-with", "xmlhttprequest"), ("hx-request", "true")].iter().any(
+        |(name, value)| {
+            headers
+                .get_all(*name)
+                .iter()
+                .any(|line| line.as_bytes().eq_ignore_ascii_case(value.as_bytes()))
+        },
+    );
     match Fetch::of(mode, dest) {
         _ if first("content-type").is_some_and(is_grpc) => ClientKind::Grpc,
         _ if first("waiting-room-poll").is_some() => ClientKind::Json,
@@ -208,10 +227,10 @@ proptest! {
                 ),
                 (Just(MODE), prop_oneof![Just("navigate"), Just("cors"), Just("no-cors")]),
                 (Just(DEST), prop_oneof![Just("document"), Just("empty"), Just("image")]),
+                (Just("x-requested-with"), prop_oneof![Just("XMLHttpRequest"), Just("org.app")]),
+                (Just("hx-request"), Just("true")),
                 (
                     prop_oneof![
-                        Just("hx-request"),
-                        Just("x-requested-with"),
                         Just("waiting-room-poll"),
                         Just("accept-language"),
                     ],

@@ -18,6 +18,8 @@ use http::{
     header::{GetAll, ValueIter},
 };
 
+use memchr::memrchr;
+
 use super::entry;
 
 /// The notation of the entries in a forwarding header.
@@ -68,7 +70,7 @@ impl<'a> Chain<'a> {
         let within = &line[beyond..];
         let comma = match self.syntax {
             Syntax::Elements => entry::last_comma(within),
-            Syntax::Nodes => within.iter().rposition(|byte| *byte == b','),
+            Syntax::Nodes => memrchr(b',', within),
         };
         // If there is no comma, the entry begins at the start of the line or beyond the bound.
         let Some(comma) = comma else {
@@ -100,6 +102,6 @@ impl Iterator for Chain<'_> {
 /// The maximum number of entries that are read. No real request passes through this many proxies.
 pub(super) const MAX_ENTRIES: usize = 32;
 
-/// The maximum number of bytes that are read over all lines, from the end. The bound is sufficient
-/// for 32 entries of 128 bytes each.
-const MAX_LEN: usize = 4096;
+/// The maximum number of bytes that are read over all lines, from the end. Reading stops at the first
+/// address that is not a trusted proxy's, so only the entries of proxies count.
+const MAX_LEN: usize = 1024;

@@ -105,7 +105,7 @@ fn a_cookie_is_found_by_its_whole_name() {
 
 #[test]
 fn bytes_that_are_not_text_are_a_key_too() {
-    let value = HeaderValue::from_bytes(b"id=\xff\xfe").unwrap();
+    let value = http::HeaderValue::from_bytes(b"id=\xff\xfe").unwrap();
     assert!(hash(&Key::header("x"), get("/").header("x", &value)).is_some());
     assert!(hash(&Key::cookie("id"), get("/").header("cookie", value)).is_some());
 }

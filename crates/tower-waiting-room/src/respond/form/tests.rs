@@ -1,3 +1,4 @@
+use base64::{Engine, engine::general_purpose::STANDARD};
 use http::{Request, header::CONTENT_TYPE};
 use waiting_room_core::Reason;
 
@@ -6,7 +7,9 @@ use crate::{request::Language, respond::sample};
 
 /// Renders an answer to a request without headers.
 fn respond(answer: &Answer, page: &Page, is_head: bool) -> Response<Bytes> {
-    super::respond(answer, page, &RequestHead::from(&Request::new(())), is_head)
+    let mut request = Request::new(());
+    *request.method_mut() = if is_head { Method::HEAD } else { Method::GET };
+    super::respond(answer, page, &RequestHead::from(&request))
 }
 
 const KINDS: [ClientKind; 5] = [
@@ -71,6 +74,39 @@ fn a_head_request_gets_the_same_headers_without_the_body() {
         let [whole, head] = [false, true].map(|is_head| respond(&answer, &policy, is_head));
         assert_eq!(whole.headers(), head.headers());
         assert!(head.body().is_empty());
+    }
+}
+
+#[test]
+fn a_grpc_web_client_gets_the_trailers_in_the_body() {
+    let answer = Answer { kind: ClientKind::Grpc, ..sample::placed() };
+    let of = |content_type: &str, accept: &str| {
+        let request =
+            Request::post("/").header(CONTENT_TYPE, content_type).header("accept", accept);
+        let request = request.body(()).unwrap();
+        super::respond(&answer, &Page::default(), &RequestHead::from(&request))
+    };
+    let native = of("application/grpc+proto", "*/*");
+    assert_eq!((native.headers()["grpc-status"].as_bytes(), native.body().len()), (&b"8"[..], 0));
+    let web = of("application/grpc-web+proto; charset=x", "*/*");
+    assert_eq!(web.headers()[CONTENT_TYPE], "application/grpc-web+proto");
+    assert!(!web.headers().keys().any(|name| name.as_str().starts_with("grpc-")));
+    let (head, trailers) = web.body().split_at(5);
+    assert_eq!(head[0], 0x80);
+    assert_eq!(u32::from_be_bytes(head[1..].try_into().unwrap()) as usize, trailers.len());
+    for name in ["grpc-status", "grpc-message", "grpc-retry-pushback-ms", "grpc-status-details-bin"]
+    {
+        let line = format!("{name}:{}\r\n", native.headers()[name].to_str().unwrap());
+        assert!(std::str::from_utf8(trailers).unwrap().contains(&line), "{line}");
+    }
+    for (content_type, accept) in [
+        ("application/grpc-web-text", "application/grpc-web-text"),
+        ("application/grpc-web-text", "*/*"),
+        ("application/grpc-web+proto", "application/grpc-web-text, */*"),
+    ] {
+        let text = of(content_type, accept);
+        assert_eq!(text.headers()[CONTENT_TYPE], "application/grpc-web-text");
+        assert_eq!(STANDARD.decode(text.body()).unwrap(), *web.body());
     }
 }
 

@@ -208,7 +208,6 @@ fn a_template_goes_out_without_a_policy_until_it_is_given_one() {
     let page = Page::template("hello").unwrap();
     let response = page.response(&sample::placed(), &head(&Request::new(()))).unwrap();
     assert!(!response.headers().contains_key(CONTENT_SECURITY_POLICY));
-    assert_eq!(response.headers()[X_ROBOTS_TAG], "noindex");
     let page = page.content_security_policy("script-src 'nonce-{nonce}'");
     let response = page.response(&sample::placed(), &head(&Request::new(()))).unwrap();
     assert!(response.headers().contains_key(CONTENT_SECURITY_POLICY));
@@ -245,12 +244,11 @@ fn a_closure_provides_the_body_and_the_layer_the_rest() {
         response
     });
     let request = Request::get("/vip?a").body(()).unwrap();
-    let response = respond(&sample::placed(), &page, &head(&request), false);
+    let response = respond(&sample::placed(), &page, &head(&request));
     assert_eq!(response.body(), "number 12 for /vip?a");
     assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(response.headers()[CONTENT_TYPE], "text/css");
     assert_eq!(response.headers()["refresh"], "9");
-    assert_eq!(response.headers()[X_ROBOTS_TAG], "noindex");
 }
 
 fn head(request: &Request<()>) -> RequestHead<'_> {

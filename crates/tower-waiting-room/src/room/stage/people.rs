@@ -3,18 +3,19 @@
 
 use std::net::IpAddr;
 
+use http::header::SEC_WEBSOCKET_VERSION;
 use waiting_room_core::{
     Pass, RoomRules, Ticket, Timestamp, Verdict, VisitorId,
-    room::{HeadStart, RoomMode, Shares},
+    room::{HeadStart, QueueingMethod, RoomMode, Shares},
     time::Clock,
 };
 
 use super::RoomStage;
 use crate::{
     misconfiguration::Misconfiguration,
-    request::RequestHead,
-    room::people::People,
-    token::{Identities, Verified},
+    request::{RequestHead, RequestPurpose},
+    room::{people::People, post_path::is_same_origin, visitor::Visitor},
+    token::{Identities, Opened, TokenSource, Verified},
 };
 
 impl RoomStage {
@@ -62,6 +63,43 @@ impl RoomStage {
             self.telemetry.misconfigured(Misconfiguration::PeerUnknown);
         }
         head.network_in_line()
+    }
+
+    /// Returns the purpose of a newcomer's request. Every other request counts as a visit: that of a
+    /// visitor whose session may continue, of a client that sends its tokens in a header, of a person
+    /// whom the application knows, and all requests in a room in which no visitor waits.
+    pub(crate) fn purpose(
+        &self,
+        visitor: &Visitor,
+        head: &RequestHead<'_>,
+        source: TokenSource,
+        rules: &RoomRules,
+        now: Timestamp,
+    ) -> RequestPurpose {
+        let is_known = matches!(visitor, Visitor::Proven(Opened::Lapsed(pass) | Opened::Pass(pass))
+            if self.may_return(pass) || self.may_move(pass, now));
+        if is_known
+            || matches!(source, TokenSource::Header)
+            || rules.queueing_method == QueueingMethod::Passthrough
+        {
+            return RequestPurpose::Visit;
+        }
+        match RequestPurpose::of(head.headers()) {
+            // Chromium opens WebSockets without Fetch Metadata. Other clients may state an origin too,
+            // but their own.
+            RequestPurpose::Visit
+                if head.headers().contains_key(SEC_WEBSOCKET_VERSION) && !is_same_origin(head) =>
+            {
+                RequestPurpose::Embedded
+            }
+            RequestPurpose::Visit => RequestPurpose::Visit,
+            RequestPurpose::Background | RequestPurpose::Embedded
+                if self.identity_of(head).is_some() =>
+            {
+                RequestPurpose::Visit
+            }
+            stated @ (RequestPurpose::Background | RequestPurpose::Embedded) => stated,
+        }
     }
 
     /// Returns whether a request comes from a crawler that the operator has verified.

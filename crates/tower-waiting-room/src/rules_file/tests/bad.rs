@@ -75,7 +75,7 @@ fn the_same_errors_are_found_in_toml() {
             "domain = 'd'\n[[descriptors]]\nkey = 'path'\n[[descriptors]]\nkey = 'user'\n\
              rate_limit.unlimited = true\n",
             "2:1: descriptors[0] is without effect, \
-             expected a rate_limit, or descriptors that have one",
+             expected a rate_limit, or descriptors that have one; an exemption is rate_limit: { unlimited: true }",
         ),
     ] {
         assert_eq!(refused("limits.toml", text), format!("limits.toml:{message}"), "{text}");
@@ -121,7 +121,7 @@ fn an_invalid_descriptor_is_named() {
         (
             "  - key: plan\n",
             "3:10: descriptors[0].key is \"plan\", expected everyone, method, path, remote_address, \
-             visitor, cookie.<name>, header.<name>, message_type, tenant or user \
+             visitor, path_prefix, cookie.<name>, header.<name>, message_type, tenant or user \
              (other keys have to be registered in code)",
         ),
         (
@@ -153,12 +153,16 @@ fn an_invalid_descriptor_is_named() {
         (
             "  - key: path\n",
             "3:5: descriptors[0] is without effect, \
-             expected a rate_limit, or descriptors that have one",
+             expected a rate_limit, or descriptors that have one; an exemption is rate_limit: { unlimited: true }",
         ),
         (
             "  - key: path\n    descriptors: []\n",
             "3:5: descriptors[0] is without effect, \
-             expected a rate_limit, or descriptors that have one",
+             expected a rate_limit, or descriptors that have one; an exemption is rate_limit: { unlimited: true }",
+        ),
+        (
+            "  - key: path_prefix\n    soft: true\n",
+            "3:5: descriptors[0].value is missing, expected the beginning of the paths",
         ),
         ("  - key: path\n    soft: 1\n", "4:11: descriptors[0].soft is 1, expected true or false"),
         (
@@ -193,6 +197,9 @@ fn a_value_that_no_request_can_have_is_named() {
     const ADDRESS: &str = "an address or a network, such as 10.0.0.0/8";
     const METHOD: &str = "the name of a method in upper case, such as POST";
     const PATH: &str = "a path that starts with '/', in printable ASCII and without a query, and '*' only as '/*' at its end";
+    const PREFIX: &str =
+        "the beginning of a path, such as /reports/, in printable ASCII and without a query or '*'";
+    const WHOLE: &str = "a whole value, because only a path may end with '*'";
     for (key, value, expected) in [
         ("remote_address", "localhost", ADDRESS),
         ("remote_address", "10.0.0", ADDRESS),
@@ -207,6 +214,13 @@ fn a_value_that_no_request_can_have_is_named() {
         ("path", "/login?next=1", PATH),
         ("path", "/log in", PATH),
         ("path", "/訊息", PATH),
+        ("path_prefix", "reports/", PREFIX),
+        ("path_prefix", "/reports/*", PREFIX),
+        // In the original format, such a value stands for all values that begin with `free`.
+        ("header.x-plan", "free*", WHOLE),
+        ("cookie.plan", "free*", WHOLE),
+        ("user", "free*", WHOLE),
+        ("method", "P*", METHOD),
         ("header.x-plan", "free ", "the value of a header"),
         ("header.x-plan", "a\\u0007", "the value of a header"),
         ("cookie.plan", "free;", "the value of a cookie"),
@@ -369,9 +383,9 @@ fn an_invalid_limit_is_named() {
             "name is \"a\\\"b\", expected printable ASCII without spaces, quotes or backslashes",
         ),
         (
-            "detailed_metric: true",
+            "replaces: [{ name: other }]",
             19,
-            "detailed_metric is not a field, expected unit, requests_per_unit, window, algorithm, \
+            "replaces is not a field, expected unit, requests_per_unit, window, algorithm, \
              refusals, alignment, burst, cost, max_keys, missing_key, quota_unit, adjustable, name \
              or unlimited",
         ),

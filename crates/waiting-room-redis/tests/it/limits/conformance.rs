@@ -12,10 +12,9 @@ use waiting_room_core::{
 };
 use waiting_room_engines::Engine;
 use waiting_room_redis::RedisLimits;
-use waiting_room_sim::fresh_seeds;
 
 use super::support::{Chance, START, all, in_micros, key, node_at};
-use crate::support::start;
+use crate::support::{seeds, start};
 
 const COMMANDS: u32 = 3_000;
 const LIMITS: [u64; 6] = [0, 1, 2, 3, 7, 1_000];
@@ -35,7 +34,7 @@ async fn decides_as_the_core_does(engine: Engine) {
     let server = start(engine);
     let clock = ManualClock::new(START);
     let node = node_at(&server, &clock).await;
-    for seed in fresh_seeds(2) {
+    for seed in seeds(2) {
         println!("seed {seed}");
         for (number, algorithm) in all().into_iter().enumerate() {
             let name = format!("{seed}:{number}");
@@ -53,7 +52,7 @@ async fn numbers_beyond_a_double_are_computed_as_in_the_core() {
     let server = start(Engine::Redis);
     let clock = ManualClock::new(START);
     let node = node_at(&server, &clock).await;
-    for seed in fresh_seeds(4) {
+    for seed in seeds(4) {
         println!("seed {seed}");
         let vast = [Quota::MAX_LIMIT - 3];
         let mut chance = Chance(seed);
@@ -72,7 +71,7 @@ async fn several_limits_are_charged_all_or_none() {
         let server = start(engine);
         let clock = ManualClock::new(START);
         let node = node_at(&server, &clock).await;
-        for seed in fresh_seeds(3) {
+        for seed in seeds(3) {
             println!("seed {seed}");
             let mut chance = Chance(seed);
             let mut pairs: Vec<_> = (0..1 + chance.below(5))

@@ -9,13 +9,12 @@ use waiting_room_core::{
 };
 use waiting_room_engines::{Engine, EngineServer};
 use waiting_room_redis::RedisLimits;
-use waiting_room_sim::fresh_seeds;
 
 use super::{
     leased::{leased, lessee},
     support::{Chance, START, ask, charge, node_at},
 };
-use crate::support::{eventually, start};
+use crate::support::{eventually, seeds, start};
 
 const NODES: u64 = 3;
 const BLOCK: u64 = 9;
@@ -80,7 +79,7 @@ async fn windows_have(
     is_in: impl Fn(Timestamp, Timestamp) -> bool,
 ) {
     let server = start(Engine::Redis);
-    for seed in fresh_seeds(3) {
+    for seed in seeds(3) {
         println!("seed {seed}");
         let mut refused = 0;
         run(&server, algorithm, seed, |log, now, cost, is_allowed| {
@@ -143,7 +142,7 @@ async fn a_fixed_window_never_has_more_than_the_limit() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_bucket_never_allows_more_than_it_holds_gains_and_has_lent() {
     let server = start(Engine::Redis);
-    for seed in fresh_seeds(3) {
+    for seed in seeds(3) {
         println!("seed {seed}");
         for algorithm in [Algorithm::Gcra, Algorithm::TokenBucket] {
             let interval = Quota::new(LIMIT, WINDOW).interval().as_nanos();
@@ -164,7 +163,7 @@ async fn a_bucket_never_allows_more_than_it_holds_gains_and_has_lent() {
 #[tokio::test(flavor = "multi_thread")]
 async fn no_sequence_of_charges_loses_or_creates_a_unit() {
     let server = start(Engine::Redis);
-    for seed in fresh_seeds(2) {
+    for seed in seeds(2) {
         println!("seed {seed}");
         for algorithm in leased() {
             let mut books = Books::open(&server, algorithm, seed).await;

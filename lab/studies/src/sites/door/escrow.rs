@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use waiting_room_core::ConfigError;
 use waiting_room_ledger::{
-    EscrowRules, Incarnation, SiteId, Term,
-    model::{GlobalLedger, SiteLedger, ToGlobal},
+    EscrowRules, SiteId,
+    model::{GlobalLedger, Incarnation, SiteLedger, Term, ToGlobal},
 };
 
 use self::{

@@ -154,12 +154,22 @@ fn a_request_that_contradicts_the_configuration_is_reported() {
     assert_eq!(suspect(&xff, BALANCER, FORWARDED, &["for=8.8.8.8"]), ignored);
     assert_eq!(suspect(&xff, BALANCER, XFF, &["9.9.9.9", "8.8.8.8"]), None);
     assert_eq!(suspect(&xff, "::ffff:10.0.0.1", XFF, &["8.8.8.8"]), None);
+    // A proxy may hide the addresses of its clients.
+    for hidden in ["", "unknown", "_secret", "8.8.8.8, shop"] {
+        assert_eq!(suspect(&xff, BALANCER, XFF, &[hidden]), ignored, "{hidden}");
+    }
+    let forwarded = ClientIp::forwarded(ours());
+    for hidden in ["for=unknown", "for=_secret", "by=10.0.0.1"] {
+        assert_eq!(suspect(&forwarded, BALANCER, FORWARDED, &[hidden]), ignored, "{hidden}");
+    }
+    assert_eq!(suspect(&forwarded, BALANCER, FORWARDED, &["for=_x, for=8.8.8.8"]), None);
     let real = ClientIp::header("X-Real-IP", ours());
     assert_eq!(suspect(&real, BALANCER, "x-real-ip", &["8.8.8.8"]), None);
     assert_eq!(
         suspect(&real, BALANCER, "x-real-ip", &["9.9.9.9", "8.8.8.8"]),
         Some(HeaderRepeated)
     );
+    assert_eq!(suspect(&real, BALANCER, "x-real-ip", &["unknown"]), ignored);
     assert_eq!(suspect(&real, stranger, "x-real-ip", &["9.9.9.9", "8.8.8.8"]), ignored);
     let both = {
         let mut both = headers(XFF, &["8.8.8.8"]);

@@ -1,5 +1,6 @@
 //! Answers with prepared headers, compared with the same answers rendered on demand.
 
+use http::Method;
 use waiting_room_core::{RoomRules, Ticket, VisitorId};
 
 use super::*;
@@ -76,7 +77,7 @@ fn on_demand(responder: &Responder, it: &Unforwarded<'_>) -> Response<Bytes> {
         &client,
         crate::request::Languages::built_in().of(it.request.headers()),
     );
-    responder.told(respond(&answer, &responder.page, &it.request, client.is_head), it)
+    responder.told(respond(&answer, &responder.page, &it.request), it)
 }
 
 #[test]

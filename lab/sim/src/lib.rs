@@ -11,19 +11,14 @@
 //!
 //! It opens no socket, and reads a clock only for fresh seeds.
 //!
-//! # Features
-//!
-//! `day`, off by default: `Day` reads the traffic of a real day from a CSV file.
 
 mod arrivals;
-#[cfg(feature = "day")]
 mod day;
 mod oracle;
 pub mod plan;
 
 use waiting_room_core::time::{Clock, SystemClock};
 
-#[cfg(feature = "day")]
 pub use self::day::{Day, DayError};
 pub use self::{
     arrivals::{Arrivals, Trace},

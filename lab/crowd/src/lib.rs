@@ -12,8 +12,8 @@
 //! crowd; the answers that it gets are up to the room. It obeys `Retry-After` and `Refresh`, and never
 //! returns earlier. The [`Outcome`] is computed only from what the visitors saw.
 //!
-//! The `shop` example sends a crowd to itself. The lab programs `cluster` and `sites` send a crowd
-//! to several nodes, inject faults, and report the faults to the [`Witness`].
+//! The programs `cluster` and `sites` send a crowd to several nodes, inject faults, and report the faults
+//! to the [`Witness`].
 //!
 //! # What it does not do
 //!
@@ -32,6 +32,9 @@ mod trips;
 mod visitor;
 mod witness;
 
+use shop::RoomArgs;
+use waiting_room_sim::Limits;
+
 pub use crate::{
     calls::Calls,
     crowd::Crowd,
@@ -41,3 +44,15 @@ pub use crate::{
     trips::{Tally, Trips},
     witness::{Admissions, Witness},
 };
+
+/// The promises of a shop whose room has these rules.
+#[must_use]
+pub fn promises(room: &RoomArgs) -> Limits {
+    Limits {
+        total_active_users: room.limit,
+        new_users_per_minute: Some(room.rate),
+        session_duration: room.session(),
+        place_retention: room.place_retention,
+        refresh_interval: room.refresh_interval,
+    }
+}

@@ -10,13 +10,17 @@ use tokio::{
     time::{Instant, sleep},
 };
 use tracing_subscriber::EnvFilter;
-use waiting_room_ledger::{
-    Epoch, Holder, HolderHandle, HolderTimes, LedgerServer, OperatorError, OperatorLink, Order,
-    ServerKeys, SharedKeys, SiteId, TcpDial, Term,
-    keeper::{Corrections, Kept, KeptAccount, PostgresKeeper, Standing},
-};
 
-use crate::arguments::{Arguments, Command, KeeperOf, Operator, Recover, Serve, SetUp};
+use super::arguments::{Arguments, Command, KeeperOf, Operator, Recover, Serve, SetUp};
+use crate::{
+    escrow::{Epoch, Term},
+    holder::{Holder, HolderHandle, HolderTimes, Order},
+    keeper::{Corrections, Kept, KeptAccount, PostgresKeeper, Standing},
+    link::{OperatorError, OperatorLink, TcpDial},
+    server::{LedgerServer, ServerKeys},
+    slots::SiteId,
+    wire::SharedKeys,
+};
 
 /// An error that ends the program.
 type Failure = Box<dyn Error + Send + Sync>;

@@ -253,7 +253,7 @@ impl Drop for Visitor {
 const ENDLESS: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// The time after which a visitor repeats a request that got no answer.
-pub(crate) const RETRY: Duration = Duration::from_secs(1);
+const RETRY: Duration = Duration::from_secs(1);
 
 /// The number of requests in a row without an answer after which a visitor gives up.
 const MAX_FAILURES: u32 = 10;

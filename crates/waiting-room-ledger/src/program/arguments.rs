@@ -4,7 +4,12 @@ use std::{collections::BTreeSet, net::SocketAddr, path::PathBuf, time::Duration}
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use waiting_room_core::ConfigError;
-use waiting_room_ledger::{Epoch, EscrowRules, SiteId, Term, keeper::Failover};
+
+use crate::{
+    escrow::{Epoch, EscrowRules, Term},
+    keeper::Failover,
+    slots::SiteId,
+};
 
 /// The global ledger of waiting rooms that several sites share.
 #[derive(Debug, Parser)]

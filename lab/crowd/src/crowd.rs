@@ -2,23 +2,19 @@
 
 use std::{net::SocketAddr, pin::pin, sync::Arc, time::Duration};
 
-use rand::{RngExt, SeedableRng};
-use rand_pcg::{Pcg64, Pcg64Mcg};
+use rand::SeedableRng;
+use rand_pcg::Pcg64;
 use tokio::{
     select, signal,
     task::JoinSet,
-    time::{Instant, interval, sleep, sleep_until},
+    time::{Instant, interval, sleep_until},
 };
-use tower_waiting_room::time::Timestamp;
 use waiting_room_sim::{
-    Arrivals, EventPromise, Limits, Trace, fresh_seeds,
-    plan::{Ending, Memory, Pace, Plan},
+    EventPromise, Limits, fresh_seeds,
+    plan::{Pace, Plan},
 };
 
-use crate::{
-    visitor::{RETRY, Visitor},
-    witness::Witness,
-};
+use crate::{visitor::Visitor, witness::Witness};
 
 /// Visitors who are about to arrive, and the witness that records what they see.
 #[derive(Debug)]
@@ -40,71 +36,14 @@ impl Crowd {
     /// Without a seed, a fresh one is used.
     #[must_use]
     pub fn even(visitors: u32, over: Duration, seed: Option<u64>, promises: Limits) -> Self {
-        Self::new(|chance| Plan::even_arrivals(visitors, over, chance), over, seed, promises)
-    }
-
-    /// As many visitors as there are requests in a trace. Each minute of the trace takes the time
-    /// `minute`.
-    #[must_use]
-    pub fn of_trace(trace: &Trace, minute: Duration, seed: Option<u64>, promises: Limits) -> Self {
-        let minutes = u32::try_from(trace.counts().len()).unwrap_or(u32::MAX);
-        let arrivals = |chance: &mut Pcg64| {
-            let chance = Pcg64Mcg::seed_from_u64(chance.random());
-            let times = Arrivals::new(trace, Timestamp::ZERO, minute, chance);
-            times.map(|at| at.since(Timestamp::ZERO)).collect()
-        };
-        Self::new(arrivals, minute * minutes, seed, promises)
-    }
-
-    fn new(
-        arrivals: impl FnOnce(&mut Pcg64) -> Vec<Duration>,
-        over: Duration,
-        seed: Option<u64>,
-        promises: Limits,
-    ) -> Self {
         // Short enough to be typed, and small enough to survive JSON.
         let seed = seed.unwrap_or_else(|| fresh_seeds(1)[0] % (1 << 32));
         let mut chance = Pcg64::seed_from_u64(seed);
         let longest_absence = promises.place_retention.mul_f64(Self::SAFE_PART_OF_RETENTION);
         let pace = Pace { over, longest_absence };
-        let arrivals = arrivals(&mut chance);
+        let arrivals = Plan::even_arrivals(visitors, over, &mut chance);
         let plans = arrivals.into_iter().map(|at| Plan::draw(at, &pace, &mut chance)).collect();
         Self { seed, plans, over, witness: Arc::new(Witness::new(promises)) }
-    }
-
-    /// Keeps this number of visitors at a shop, inside or in the line, for as long as the future is
-    /// polled. When a visitor leaves, another one arrives. Each waits until it is admitted, looks
-    /// at a few pages, and checks out.
-    pub async fn stand(visitors: u32, shop: SocketAddr, promises: Limits) {
-        raise_file_limit();
-        let mut chance = Pcg64::seed_from_u64(fresh_seeds(1)[0]);
-        let pace = Pace { over: Duration::ZERO, longest_absence: Duration::ZERO };
-        let mut here = JoinSet::new();
-        let mut witness = Arc::new(Witness::new(promises));
-        for number in 1.. {
-            if number > u64::from(visitors) && here.join_next().await.is_none() {
-                return;
-            }
-            // A witness never forgets what it records, so another one takes over from time to time.
-            if number % 1_000 == 0 {
-                witness = Arc::new(Witness::new(promises));
-            }
-            let plan = Plan {
-                ending: Ending::Checkout,
-                memory: Memory::Keeps,
-                patience: None,
-                absence: None,
-                ..Plan::draw(Duration::ZERO, &pace, &mut chance)
-            };
-            let visitor = Visitor::new(number, plan, shop, Arc::clone(&witness));
-            here.spawn(async move {
-                if let Some(visitor) = visitor {
-                    visitor.live().await;
-                }
-                // A shop that sends visitors away at once is not flooded by them.
-                sleep(RETRY).await;
-            });
-        }
     }
 
     /// The same crowd, which comes to this event of this room.
@@ -206,7 +145,10 @@ const PRINT: Duration = Duration::from_secs(5);
 
 #[cfg(test)]
 mod tests {
-    use waiting_room_sim::seeds;
+    use waiting_room_sim::{
+        plan::{Ending, Memory},
+        seeds,
+    };
 
     use super::*;
 
@@ -222,12 +164,9 @@ mod tests {
     #[test]
     fn a_seed_repeats_a_crowd_and_another_makes_another() {
         let even = |seed| Crowd::even(300, MINUTE, Some(seed), PROMISES).plans;
-        let trace = Trace::from_iter([10, 0, 40]);
-        let traced = |seed| Crowd::of_trace(&trace, MINUTE / 20, Some(seed), PROMISES).plans;
         for seed in seeds(5) {
-            assert_eq!((even(seed), traced(seed)), (even(seed), traced(seed)));
+            assert_eq!(even(seed), even(seed));
             assert_ne!(even(seed), even(seed.wrapping_add(1)));
-            assert_ne!(traced(seed), traced(seed.wrapping_add(1)));
         }
     }
 
