@@ -87,7 +87,7 @@ impl WaitingRoomHandle {
         }
         #[cfg(feature = "room")]
         if let Some(room) = self.pipeline.room.as_ref().map(|room| room.operated()) {
-            if let Some(streams) = room.push {
+            if let Some(streams) = &room.push {
                 telemetry.push_gauge(streams.len());
             }
             let now = self.pipeline.clock.now();
