@@ -228,8 +228,8 @@ async fn an_operator_changes_the_share_while_the_room_is_in_use() {
 }
 
 /// Lets two visitors of one address take both slots and renew them while a visitor of another
-/// network waits. Returns the cookies of the two, and whether the other is inside once their first
-/// passes are over.
+/// network waits. Returns the cookies of the two, which outlive the pass by one lifetime of it, and
+/// whether the other is inside once their first passes are over.
 async fn yields(config: WaitingRoomConfigBuilder) -> (Vec<String>, bool) {
     let house = House::new(config.total_active_users(2));
     let mut inside = [Visitor::default(), Visitor::default()];
@@ -255,8 +255,8 @@ async fn yields(config: WaitingRoomConfigBuilder) -> (Vec<String>, bool) {
 #[tokio::test]
 async fn a_session_above_the_share_of_its_network_yields_and_its_cookie_says_when() {
     let (cookies, is_inside) = yields(shares(Shares::Limit(1))).await;
-    assert!(is_inside && cookies[0].contains("Max-Age=90"), "{cookies:?}");
-    assert!(cookies[1].contains("Max-Age=70"), "{cookies:?}");
+    assert!(is_inside && cookies[0].contains("Max-Age=180"), "{cookies:?}");
+    assert!(cookies[1].contains("Max-Age=140"), "{cookies:?}");
     let (cookies, is_inside) = yields(shares(Shares::Off)).await;
-    assert!(!is_inside && cookies[1].contains("Max-Age=90"), "{cookies:?}");
+    assert!(!is_inside && cookies[1].contains("Max-Age=180"), "{cookies:?}");
 }
