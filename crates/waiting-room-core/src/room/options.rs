@@ -111,9 +111,9 @@ pub enum CookieTest {
 ///
 /// There is a share for each of the three levels of a [`Network`]. Above its share of the slots, the
 /// visitors of a network give way: while visitors of other networks wait, their sessions are not
-/// prolonged, but never more sessions end than others wait. Above its share of the line, a new
-/// place is ordered behind as many other places as the share requires. At last, the number of
-/// places of a network is limited. A crowd that stays within its share is served as without shares.
+/// prolonged, but never more sessions end than visitors wait. Above its share of the line, a new
+/// place is ordered behind as many other places as the share requires. The number of places of a
+/// network is limited, too. A crowd that stays within its share is served as without shares.
 ///
 /// Visitors whose network is unknown are not counted.
 ///
@@ -122,8 +122,8 @@ pub enum CookieTest {
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 pub enum Shares {
     /// The shares follow from the limit on slots. A narrow network has a quarter of the slots or,
-    /// in a room with over 256 slots, 64 of them or one in 32, whichever is more. It has up to 1 000
-    /// places, but no more than twice the number of slots.
+    /// in a room with over 256 slots, 64 of them or one in 32, whichever is more. It has two places
+    /// for each slot of the room, but at least 100 and at most 1 000.
     #[default]
     Auto,
     /// A narrow network has a share of this many slots, and at most this many places. A visitor
@@ -163,7 +163,7 @@ impl Shares {
     #[must_use]
     pub fn places(self, total: u32, capacity: u32) -> Option<[u32; 3]> {
         let narrow = match self {
-            Self::Auto => total.saturating_mul(2).min(1_000),
+            Self::Auto => total.saturating_mul(2).clamp(100, 1_000),
             Self::Limit(places) | Self::Shadow(places) => places,
             Self::Off => return None,
         };

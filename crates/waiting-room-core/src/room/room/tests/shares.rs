@@ -183,8 +183,10 @@ fn a_school_with_less_than_its_part_of_a_fast_crowd_is_not_late() {
 
 #[test]
 fn places_that_were_given_up_do_not_delay_the_next_one_of_their_network() {
-    let mut room = room(rules(8).shares(Shares::Limit(2)));
+    let mut room = room(rules(8).shares(Shares::Limit(4)));
     (0..8).for_each(|who| _ = pass(room.enter(of(9, 0, 0, who), at(0))));
+    let kept = ticket(room.enter(of(7, 0, 0, 9), at(1)));
+    ticket(room.check_in(&kept, at(2)));
     for who in 10..60 {
         let first = ticket(room.enter(of(7, 0, 0, who), at(1)));
         assert_eq!(ticket(room.check_in(&first, at(2))).late_by, 0);
