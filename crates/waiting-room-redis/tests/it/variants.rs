@@ -138,6 +138,7 @@ fn rules() -> RoomRules {
         .session_duration(Duration::from_secs(40))
         .refresh_interval(Duration::from_secs(20))
         .place_retention(Duration::from_secs(300))
+        .shares(Shares::Limit(8))
 }
 
 /// Returns the rules with each variant of each option. A variant that is added to an option does not
@@ -166,8 +167,8 @@ fn variants() -> Vec<RoomRules> {
     let shares = successors(Some(Shares::Limit(1)), |share| match share {
         Shares::Limit(_) => Some(Shares::Off),
         Shares::Off => Some(Shares::Shadow(1)),
-        Shares::Shadow(_) => Some(Shares::Auto),
-        Shares::Auto => None,
+        // The scripts know only the number of places, which the default does not reach.
+        Shares::Auto | Shares::Shadow(_) => None,
     });
     let recoveries = successors(Some(Recovery::AdmitAtOnce), |recovery| match recovery {
         Recovery::AdmitAtOnce => Some(Recovery::Pause),
