@@ -76,7 +76,7 @@ impl Push {
 
     /// Sets the maximum number of streams that the clients of one network may hold on this node, at
     /// least 1. The default is 1 000. A network is an IPv4 address or a /64 of IPv6, as for
-    /// [`places_per_network`](crate::config::WaitingRoomConfigBuilder::places_per_network).
+    /// [`shares`](crate::config::WaitingRoomConfigBuilder::shares).
     pub const fn max_streams_per_network(mut self, streams: u32) -> Self {
         self.max_streams_per_network = streams;
         self

@@ -167,7 +167,11 @@ impl RoomStage {
 
     /// Returns the parts of the room that its operator observes and changes.
     pub(crate) fn operated(&self) -> Operated {
-        Operated { store: Arc::clone(&self.store), push: self.push.clone() }
+        Operated {
+            store: Arc::clone(&self.store),
+            push: self.push.clone(),
+            telemetry: self.telemetry.clone(),
+        }
     }
 
     /// Returns the current rules of the room.

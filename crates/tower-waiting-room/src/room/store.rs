@@ -18,7 +18,7 @@ use tokio::{runtime::Handle, time::Instant};
 use waiting_room_core::{
     Pass, RoomRules, Store, StoreError, Timestamp, Verdict,
     room::{
-        PassHome, Renewal, RoomNode, RoomSnapshot,
+        PassHome, Renewal, RoomNode, RoomSnapshot, Shares,
         event::{RoomPlan, Schedule},
     },
 };
@@ -29,7 +29,7 @@ use super::{
     sessions::Renewing,
     streams::Streams,
 };
-use crate::ambient::StageClock;
+use crate::{ambient::StageClock, misconfiguration::Misconfiguration, telemetry::Telemetry};
 
 /// The store of a room, and the policy for its outages.
 #[derive(Clone, Debug)]
@@ -43,6 +43,22 @@ pub(crate) struct SharedRoom {
 pub(crate) struct Operated {
     pub(crate) store: Arc<dyn RoomStore>,
     pub(crate) push: Option<Arc<Streams>>,
+    pub(super) telemetry: Telemetry,
+}
+
+impl Operated {
+    /// Returns the figures of the room, and reports a network that holds more than the share that a
+    /// network has by default while others wait.
+    pub(crate) async fn snapshot(&self) -> Result<RoomSnapshot, StoreError> {
+        let room = self.store.snapshot().await?;
+        let share =
+            Shares::Auto.slots(room.total_active_users).map_or(u32::MAX, |[share, ..]| share);
+        let held = room.slots_of_one_network.max(room.places_of_one_network);
+        if room.present > 0 && held > share {
+            self.telemetry.misconfigured(Misconfiguration::OneNetwork);
+        }
+        Ok(room)
+    }
 }
 
 /// A change of the rules of a room.

@@ -32,6 +32,7 @@ use std::time::Duration;
 use crate::{
     Pass, Timestamp, VisitorId,
     room::{
+        networks::Networks,
         orders::{Rank, Ranks},
         shards::Shards,
         work::Sizes,
@@ -46,6 +47,9 @@ pub(super) struct Sessions {
     live: Shards<VisitorId, Session>,
     /// The expiry of each of these sessions.
     lapses: Ranks<()>,
+    networks: Networks,
+    /// The number of sessions that give way to waiting visitors.
+    ending: u32,
     ended: Shards<VisitorId, Ended>,
     /// The time of each of these ends.
     ends: Ranks<()>,
@@ -68,13 +72,10 @@ struct Session {
     accepted_at: Timestamp,
     last_check_in: Timestamp,
     expires_at: Timestamp,
-}
-
-impl From<Pass> for Session {
-    fn from(pass: Pass) -> Self {
-        let Pass { bucket, accepted_at, last_check_in, expires_at, .. } = pass;
-        Self { bucket, accepted_at, last_check_in, expires_at }
-    }
+    /// Whether the session is within the shares of its networks.
+    is_counted: bool,
+    /// Whether the session was not prolonged, because visitors wait.
+    is_ending: bool,
 }
 
 impl Session {
@@ -96,14 +97,51 @@ struct Ended {
 
 impl Sessions {
     /// Begins a visitor's session, or continues it under a new pass.
-    pub(super) fn hold(&mut self, pass: Pass) {
-        if let Some(old) = self.live.insert(pass.id, pass.into()) {
-            self.lapses.remove(Rank::at(old.expires_at, pass.id));
+    ///
+    /// The session counts for its networks if it `is_counted`, and gives way to waiting visitors if
+    /// it `is_ending`. The caller has [withdrawn](Self::withdraw) an earlier session.
+    pub(super) fn hold(&mut self, pass: Pass, is_counted: bool, is_ending: bool) {
+        let Pass { bucket, accepted_at, last_check_in, expires_at, .. } = pass;
+        let session =
+            Session { bucket, accepted_at, last_check_in, expires_at, is_counted, is_ending };
+        match self.live.insert(pass.id, session) {
+            Some(old) => _ = self.lapses.remove(Rank::at(old.expires_at, pass.id)),
+            None => self.networks.add(pass.id),
+        }
+        self.ending += u32::from(is_ending);
+        if is_counted {
+            self.networks.count(pass.id, true);
         }
         self.lapses.insert(Rank::at(pass.expires_at, pass.id), ());
         // The visitor is active again, so from now on this session determines whether its proofs
         // are valid.
         self.forget(pass.id);
+    }
+
+    /// Stops counting a visitor's session, if there is one, until it is [held](Self::hold) again.
+    /// Returns the narrowest level at which the visitor's network has all of its share without this
+    /// session, or `None` if the session is within the shares.
+    pub(super) fn withdraw(&mut self, id: VisitorId, shares: Option<[u32; 3]>) -> Option<usize> {
+        if let Some(session) = self.live.get_mut(&id) {
+            let old = std::mem::replace(
+                session,
+                Session { is_counted: false, is_ending: false, ..*session },
+            );
+            self.uncount(id, old);
+        }
+        let counted = self.networks.counted(id)?;
+        counted.iter().zip(shares?).position(|(counted, share)| *counted >= share)
+    }
+
+    /// Returns the largest number of sessions of one narrow network, including expired ones that have
+    /// not been removed yet.
+    pub(super) fn most_of_one_network(&self) -> u32 {
+        self.networks.most_held()
+    }
+
+    /// Returns the number of sessions that give way to waiting visitors.
+    pub(super) const fn ending(&self) -> u32 {
+        self.ending
     }
 
     /// Ends a visitor's session, if there is one, and voids all of the visitor's proofs issued up
@@ -113,6 +151,8 @@ impl Sessions {
     /// whichever is later.
     pub(super) fn end(&mut self, id: VisitorId, now: Timestamp, mut forget_at: Timestamp) {
         if let Some(pass) = self.live.remove(&id) {
+            self.uncount(id, pass);
+            self.networks.take(id);
             self.lapses.remove(Rank::at(pass.expires_at, id));
             forget_at = forget_at.max(pass.expires_at);
         }
@@ -194,11 +234,26 @@ impl Sessions {
         debug_assert_eq!(self.live.len(), self.lapses.len(), "each live session has one expiry");
         debug_assert_eq!(self.ended.len(), self.ends.len(), "each end has one time");
         debug_assert!(self.ended.len() <= Sizes::current().ended, "ended sessions are bounded");
+        if cfg!(debug_assertions) && self.live.len() <= Networks::CHECKED {
+            self.networks.invariants(self.live.iter().map(|(id, _)| *id));
+            let ending = self.live.iter().filter(|(_, session)| session.is_ending);
+            debug_assert_eq!(ending.count(), self.ending as usize, "each ending is counted");
+        }
+    }
+
+    /// Stops counting a session.
+    fn uncount(&mut self, id: VisitorId, session: Session) {
+        self.ending -= u32::from(session.is_ending);
+        if session.is_counted {
+            self.networks.count(id, false);
+        }
     }
 
     /// Removes an expired session whose expiry has already been removed from `lapses`.
     fn lapse(&mut self, id: VisitorId) {
         if let Some(pass) = self.live.remove(&id) {
+            self.uncount(id, pass);
+            self.networks.take(id);
             let forget_at = pass.accepted_at + self.void_after;
             // The session ended when its pass expired, not when this operation noticed the expiry.
             if forget_at > self.now {
@@ -275,7 +330,7 @@ mod tests {
         let retained = Duration::from_secs(1_000);
         sessions.reap(at(10), retained);
         let passes = (0..50).map(|who| Pass::new(VisitorId::new(who), 0, at(10), at(10), at(40)));
-        passes.for_each(|pass| sessions.hold(pass));
+        passes.for_each(|pass| sessions.hold(pass, true, false));
         sessions.reap(at(100), retained);
         assert!(sessions.active() == 0 && sessions.live.len() > 0);
         // Under these rules, tickets become void earlier.

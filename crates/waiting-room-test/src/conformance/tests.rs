@@ -3,7 +3,7 @@ use std::{sync::Arc, time::Duration};
 use waiting_room_core::{
     MemoryStore, Pass, RoomRules, Store, StoreError, Ticket, Timestamp, Verdict, VisitorId,
     room::{
-        PlacesPerNetwork, Renewal, RoomMode, RoomSnapshot,
+        Renewal, RoomMode, RoomSnapshot, Shares,
         event::{Event, RoomPlan, Schedule},
     },
     time::ManualClock,
@@ -198,11 +198,9 @@ impl Faulty {
 
     fn rules(fault: Fault, rules: RoomRules) -> RoomRules {
         let slots = rules.total_active_users;
-        match (fault, rules.places_per_network) {
+        match (fault, rules.shares) {
             (Fault::OneTooMany, _) => rules.total_active_users(slots + 1),
-            (Fault::SharesTooMuch, PlacesPerNetwork::Limit(share)) => {
-                rules.places_per_network(PlacesPerNetwork::Limit(share + 1))
-            }
+            (Fault::SharesTooMuch, Shares::Limit(share)) => rules.shares(Shares::Limit(share + 1)),
             _ => rules,
         }
     }
