@@ -8,8 +8,8 @@ use tokio::time::sleep;
 
 use crate::{
     attacks::{
-        cookie_jar_filler, early_polls, hoard_in_time, hotlinks, key_flood, made_up_keys, odd_paths,
-        preflight_flood, slow_readers, slow_uploads, ticket_hoard, two_rooms,
+        cookie_jar_filler, early_polls, hoard_in_time, hotlinks, key_flood, made_up_keys,
+        odd_paths, preflight_flood, slow_readers, slow_uploads, ticket_hoard, two_rooms,
     },
     people::{People, Seen},
     site::{Scale, Site},
