@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, fmt, task::Waker, time::Duration};
 
 use super::{
     counter::{Counter, Counts, Running},
-    line::{ByTenant, Classes, Line, Shares, Single},
+    line::{ByTenant, Classes, Line, QueueShares, Single},
     pace::{HoldEstimate, ServiceRate},
     retry_schedule::RetrySchedule,
     rules::{Discipline, GateRules, Tenants},
@@ -337,7 +337,7 @@ impl fmt::Debug for Permit {
 pub(super) fn line(rules: &GateRules) -> Box<dyn Line> {
     match &rules.discipline {
         Discipline::AdaptiveLifo { .. } => Box::new(Single::adaptive_lifo()),
-        Discipline::ControlledDelay { .. } => Box::new(Shares::new(rules.queue)),
+        Discipline::ControlledDelay { .. } => Box::new(QueueShares::new(rules.queue)),
         Discipline::Fifo => Box::new(Single::fifo()),
         Discipline::FairByTenant(tenants) => Box::new(ByTenant::new(*tenants == Tenants::Shuffled)),
         Discipline::Priority { reserved, aging } => Box::new(Classes::new(reserved, *aging)),

@@ -21,5 +21,5 @@ mod single;
 mod tenants;
 
 pub(super) use self::{
-    classes::Classes, lane::Line, shares::Shares, single::Single, tenants::ByTenant,
+    classes::Classes, lane::Line, shares::QueueShares, single::Single, tenants::ByTenant,
 };

@@ -10,8 +10,8 @@ use axum::{
 };
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
+use http_body::Frame;
 use http_body_util::StreamBody;
-use hyper::body::Frame;
 use reqwest::{Client, Response};
 use tokio::{
     task::{self, JoinHandle},

@@ -22,7 +22,7 @@ use crate::{
 /// A line in which each tenant has a share. Tenant 0, which is unknown, may be anyone, so its
 /// requests are all in line.
 #[derive(Default)]
-pub(in crate::gate) struct Shares {
+pub(in crate::gate) struct QueueShares {
     line: Lane,
     /// The tenants with waiting requests.
     tenants: HashMap<u64, Tenant>,
@@ -42,7 +42,7 @@ struct Tenant {
     rest: Lane,
 }
 
-impl Shares {
+impl QueueShares {
     /// Creates the line of a queue of this length. A share is an eighth of it.
     pub(in crate::gate) fn new(queue: u32) -> Self {
         Self { share: (queue as usize / 8).max(1), ..Self::default() }
@@ -84,7 +84,7 @@ impl Shares {
     }
 }
 
-impl Line for Shares {
+impl Line for QueueShares {
     fn lane(&self, _: u8, tenant: u64) -> u64 {
         tenant & !BEHIND
     }
