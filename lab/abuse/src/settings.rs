@@ -50,8 +50,6 @@ pub(crate) struct GateSettings {
     pub(crate) limit: u32,
     #[serde(deserialize_with = "duration")]
     pub(crate) max_wait: Duration,
-    #[serde(deserialize_with = "duration")]
-    pub(crate) body_stall: Duration,
 }
 
 impl Settings {

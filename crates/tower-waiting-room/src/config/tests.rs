@@ -17,6 +17,7 @@ use crate::{
     gate::Concurrency,
     rate::{RateConfig, RateLimit},
     rate_headers::RateHeaders,
+    request::MinRate,
     request::{ClientIp, ClientKind},
     respond::JsonProfile,
     token::{CookieSettings, KeyRing, SameSite},

@@ -141,8 +141,9 @@ impl Room {
         if let Some(verdict) = self.active(shown.id, now) {
             return verdict;
         }
+        let arrival = self.line.arrival(shown.id);
         // The ticket was used up by a session that has ended, so its order of arrival is void.
-        if self.is_void(shown) {
+        if self.is_void(shown, arrival) {
             return match purpose {
                 Purpose::Enter => self.newcomer(shown.id, now),
                 Purpose::Stay => Verdict::Wait { ticket: *shown, reason: Reason::QueuedTurn },
@@ -159,7 +160,6 @@ impl Room {
         // under the same conditions as a first ticket. Otherwise the clients of one network could
         // get their places twice.
         let claims_place = !ticket.placed || ticket.is_reissued();
-        let arrival = self.line.arrival(ticket.id);
         let needs_place = claims_place && arrival.is_none();
         match arrival {
             Some(PlaceOrder { arrived, .. }) => {
@@ -214,6 +214,9 @@ impl Room {
             Some(known) => known,
             None if pass.expires_at <= now => return Renewal::End,
             None if self.sessions.is_pass_void(pass.id, pass.last_check_in) => return Renewal::End,
+            None if self.sessions.may_be_forgotten(pass.id, pass.last_check_in) => {
+                return Renewal::End;
+            }
             None if !self.can_take_up(pass, now) => return Renewal::End,
             None => *pass,
         };

@@ -9,7 +9,10 @@ use waiting_room_core::{
     time::ManualClock,
 };
 
-use super::{Coverage, Divergence, SuitePlan, run as check, run_at_once, suite::store_conformance};
+use super::{
+    Coverage, Divergence, SuitePlan, run as check, run_after_a_flood, run_at_once,
+    suite::store_conformance,
+};
 use crate::seed::{SEED_VARIABLE, seed};
 
 mod plain;
@@ -92,6 +95,18 @@ fn a_store_that_reads_first_and_writes_later_is_caught_by_parallel_enters() {
         let sound = async |rules, clock| Faulty::new(Fault::None, rules, clock);
         assert_eq!(block_on(run_at_once(seed, sound)), Ok(()));
     }
+}
+
+#[test]
+fn a_flood_of_leaves_revives_no_proof_and_costs_no_visitor_a_place() {
+    block_on(run_after_a_flood(
+        async |rules, clock| MemoryStore::with_clock(rules, clock).unwrap(),
+        async |store| {
+            for who in 0..1_000_000 {
+                store.leave(VisitorId::new(1 << 100 | who)).await.unwrap();
+            }
+        },
+    ));
 }
 
 #[test]
