@@ -208,8 +208,10 @@ fn open(rules: RoomRules, mode: RoomMode) -> RoomRules {
 /// Returns the id of a visitor. The ids of a test need not be secret.
 fn visitor(number: u32) -> VisitorId {
     let id = VisitorId::new(u128::from(number) + (1 << 96));
-    let [wide, narrow] = [number >> 16, number & 0xffff].map(|part| part as u16);
-    id.of_network(Some(Network::new(NonZeroU16::MIN.saturating_add(wide), 0, narrow)))
+    let [a, b, c, d] = number.to_be_bytes();
+    let wide = NonZeroU16::MIN.saturating_add(u16::from_be_bytes([a, b]));
+    let narrow = u16::from_be_bytes([c, d]);
+    id.of_network(Some(Network::new(wide, 0, narrow)))
 }
 
 fn unexpected(field: &str, number: u32, verdict: &Verdict) -> StateError {

@@ -284,6 +284,7 @@ fn snapshots_serialize_with_times_in_seconds() {
         "new_in_last_minute": 1, "new_users_per_minute": null,
         "first_touches_in_last_minute": 1, "waiting": 1, "present": 1, "line_capacity": 100_000,
         "oldest_wait_seconds": 2.0, "abandoned": 0, "admissions_per_minute": null, "mode": "Auto",
+        "slots_of_one_network": 0, "places_of_one_network": 0,
     });
     assert_eq!(json, expected);
     let gate = serde_json::to_value(handle.gates()[0].snapshots()[0]).unwrap();

@@ -24,7 +24,6 @@ fn the_shares_of_all_nodes_are_at_most_the_limits() {
 }
 
 #[test]
-#[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn each_wrong_rule_is_refused_by_name_and_value() {
     use ConfigErrorKind::{Contradicts, Malformed, TooLarge, TooSmall};
     let secs = Duration::from_secs;

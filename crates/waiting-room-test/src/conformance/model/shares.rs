@@ -95,9 +95,9 @@ impl Model {
         let Some(shares_of) = self.shares_of_slots() else { return };
         let Some(network) = ticket.id.network() else { return };
         if is_new && self.is_by_arrival(ticket) {
-            for level in 0..3 {
+            for (level, share) in shares_of.into_iter().enumerate() {
                 let key = network.levels()[level];
-                let (next, step) = self.next_place(level, key, shares_of[level]);
+                let (next, step) = self.next_place(level, key, share);
                 self.next.insert(key, next + step);
             }
         }
