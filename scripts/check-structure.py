@@ -17,7 +17,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # The lowest first. The modules of a tier do not name each other.
 TIERS = {
-    "tower-waiting-room": "ambient misconfiguration rate_headers < telemetry request token < rate room gate"
+    "tower-waiting-room": "ambient misconfiguration rate_headers < telemetry request < token < rate room gate"
     " < respond rules_file < config < pipeline < body < for_axum future < handle service < layer < routes < lib",
     "waiting-room-core": "error sync < time < rate gate < room < store < memory < lib",
 }

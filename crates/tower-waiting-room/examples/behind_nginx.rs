@@ -9,8 +9,7 @@ use std::{error::Error, net::SocketAddr};
 use axum::{Router, routing::get};
 use tokio::net::TcpListener;
 use tower_waiting_room::{
-    ClientIp, Quota, RateLimit, TrustedProxies, WaitingRoomConfig, WaitingRoomLayer,
-    room::PlacesPerNetwork,
+    ClientIp, Quota, RateLimit, TrustedProxies, WaitingRoomConfig, WaitingRoomLayer, room::Shares,
 };
 
 #[tokio::main]
@@ -20,7 +19,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .client_ip(ClientIp::x_forwarded_for(nginx))
         .rate_limit(RateLimit::per_ip(Quota::per_hour(6)))
         .total_active_users(1)
-        .places_per_network(PlacesPerNetwork::Limit(2))
+        .shares(Shares::Limit(2))
         .build()?;
     let app = Router::new()
         .route("/", get(|| async { "Welcome to the shop." }))

@@ -148,13 +148,13 @@ where
                 let Some(permits) = permits else { return polled };
                 match &polled {
                     // From here on, any delay is caused by the application rather than the reader,
-                    // so it does not count as a stall.
+                    // so it does not count.
                     Poll::Pending => permits.asked(),
-                    // If the reader stalls, the stall is counted from here until the next poll. The
-                    // last frame is excluded: servers do not poll a body after its end or its
-                    // trailers, so a complete response would look like a stall.
+                    // The reader is awaited from here until the next poll. The last frame is
+                    // excluded: servers do not poll a body after its end or its trailers, so a
+                    // complete response would look like a reader that has stopped.
                     Poll::Ready(Some(Ok(frame))) if frame.is_data() && !body.is_end_stream() => {
-                        permits.taken();
+                        permits.taken(frame.data_ref().map_or(0, Buf::remaining));
                     }
                     // The hold time of an incomplete response does not show how fast the service
                     // is, so it is not recorded.

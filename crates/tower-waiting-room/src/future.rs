@@ -313,10 +313,10 @@ fn prepare<B: 'static>(pipeline: &Pipeline, journey: &mut Journey, request: &mut
     pipeline.insert_extensions(journey, request.extensions_mut());
     // The body is wrapped only if some of it is still unread, because otherwise there are no reads
     // to bound.
-    if let Some(timeout) = pipeline.body_read_timeout(journey)
+    if let Some(min_rate) = pipeline.min_rate(journey)
         && has_unread_body(request.body())
     {
-        bound_reads(request.body_mut(), timeout);
+        bound_reads(request.body_mut(), min_rate);
     }
 }
 

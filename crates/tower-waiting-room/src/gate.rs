@@ -13,7 +13,7 @@
 //!    │                                  └─► refused, timed out, or its client has disconnected
 //!    ├─ the permits are held until the head or the end of the response (ReleaseAt)
 //!    ├─ and for as long as the application keeps a PermitHandle
-//!    └─ and taken back early if the response is not read, or after Concurrency::max_hold
+//!    └─ and taken back early if the response is read too slowly, or after Concurrency::max_hold
 //! ```
 //!
 //! The [`Discipline`] determines the order in which the queue is served, and which waiting requests
@@ -46,7 +46,7 @@ pub use self::{
     options::{ClientDeadline, GateStatuses, ReleaseAt},
 };
 pub(crate) use self::{
-    lease::{BodyPermits, Permits, body_read_timeout},
+    lease::{BodyPermits, Permits, min_rate},
     registry::{GateLine, GateRef, GateSet},
     stage::{GateStage, Gated},
     waiting::{Waited, Waiting},

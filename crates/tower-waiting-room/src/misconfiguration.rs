@@ -53,12 +53,15 @@ pub enum Misconfiguration {
     /// No tokio runtime is running. Requests that would have to wait for a permit or in a leaky
     /// queue are refused, and stalled readers of responses are not detected.
     NoRuntime,
-    /// The address of the connection is unknown, but a limit, a gate, a bypass rule or the number of
-    /// places per network needs it. A hard per-address limit or a per-address gate refuses the
+    /// Visitors wait, while one network holds more slots or places than
+    /// [`Shares::Auto`](crate::room::Shares::Auto) gives it. It is found when the figures of the room
+    /// are read.
+    OneNetwork,
+    /// The address of the connection is unknown, but a limit, a gate, a bypass rule or the
+    /// shares of the room need it. A hard per-address limit or a per-address gate refuses the
     /// request with status 500. A bypass rule for a network does not cover the request, and the room
-    /// does not count the visitor's place for any network. If a server without addresses is
-    /// intended, turn off
-    /// [`places_per_network`](crate::config::WaitingRoomConfigBuilder::places_per_network).
+    /// does not count the visitor for any network. If a server without addresses is intended, turn off
+    /// [`shares`](crate::config::WaitingRoomConfigBuilder::shares).
     PeerUnknown,
     /// The [`ipv6_prefix`](crate::ClientIp::ipv6_prefix) is longer than 64 bits, so a single host
     /// can use many keys of a per-address limit.
@@ -91,6 +94,7 @@ impl Misconfiguration {
             Self::NoCommonGate => "no_common_gate",
             Self::NoIpLimit => "no_ip_limit",
             Self::NoRuntime => "no_runtime",
+            Self::OneNetwork => "one_network",
             Self::PeerUnknown => "peer_unknown",
             Self::RawIpv6Key => "raw_ipv6_key",
             Self::StoreMayEvict => "store_may_evict",
@@ -142,6 +146,10 @@ impl fmt::Display for Misconfiguration {
                  stalled readers of responses are not detected: serve on a tokio runtime with time \
                  enabled"
             }
+            Self::OneNetwork => {
+                "one network holds more than a quarter of the slots, or as many places, while visitors \
+                 wait: see the figures of the room, and name your proxies in client_ip if it is one"
+            }
             Self::PeerUnknown => {
                 "the address of the connection is unknown: serve the application with connect info \
                  (axum on TCP: app.into_make_service_with_connect_info::<SocketAddr>()), enable the \
@@ -170,7 +178,7 @@ mod tests {
 
     #[test]
     fn every_misconfiguration_has_a_code_and_a_remedy() {
-        let all: [Misconfiguration; 13] = [
+        let all: [Misconfiguration; 14] = [
             CountedTwice,
             EveryoneTrusted,
             ForwardedHeaderIgnored,
@@ -180,6 +188,7 @@ mod tests {
             NoCommonGate,
             NoIpLimit,
             NoRuntime,
+            OneNetwork,
             PeerUnknown,
             RawIpv6Key,
             StoreMayEvict,

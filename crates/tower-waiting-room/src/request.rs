@@ -30,12 +30,13 @@ mod key;
 mod language;
 mod list;
 mod matcher;
+mod min_rate;
 mod negotiation;
 mod path;
 mod path_rule;
 
 #[cfg(feature = "axum")]
-pub use self::body::BodyReadTimeout;
+pub use self::body::BodyTooSlow;
 pub(crate) use self::client::{grpc_web_type, is_native_grpc};
 pub(crate) use self::{
     body::{DisconnectProbe, bound_reads, has_unread_body, linger},
@@ -44,6 +45,7 @@ pub(crate) use self::{
     head::{Caller, Callers, CookieSearch, Findings},
     key::{Found, Part},
     matcher::{Doubt, Matcher, Scope, hosts, is_field, validate_name},
+    min_rate::MinRate,
     negotiation::Languages,
     path::each_reading,
     path_rule::PathRule,

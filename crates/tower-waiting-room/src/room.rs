@@ -62,8 +62,8 @@ pub use waiting_room_core::{
     MemoryStore, RoomRules, StoreError,
     error::StoreErrorKind,
     room::{
-        CookieTest, PlacesPerNetwork, QueueingMethod, Recovery, RoomMode, RoomNode, RoomSnapshot,
-        SessionRenewal, WaitEstimate,
+        CookieTest, QueueingMethod, Recovery, RoomMode, RoomNode, RoomSnapshot, SessionRenewal,
+        Shares, WaitEstimate,
     },
 };
 

@@ -28,7 +28,7 @@
 
 // `room.rs` contains the operations, and `admission.rs` contains the conditions that they check.
 // `stay.rs` lets visitors wait without admitting them. `sessions.rs` stores the active visitors,
-// and `line.rs` stores the waiting visitors, in hash maps (`shards.rs`) and in ordered collections
+// and `line.rs` stores the waiting visitors, both counted by network (`networks.rs`), in hash maps (`shards.rs`) and in ordered collections
 // (`orders/`). `work.rs` bounds the work of one operation. `estimate.rs` measures rates.
 // `timing.rs` derives all intervals from the rules. `event.rs` describes events, and `events.rs`
 // applies them (`course.rs`). `head_start.rs` and `returning.rs` give visitors a place in the order
@@ -41,6 +41,7 @@ pub mod event;
 mod events;
 mod head_start;
 mod line;
+mod networks;
 mod options;
 mod orders;
 mod pass;
@@ -62,8 +63,8 @@ mod written;
 pub use self::{
     estimate::WaitEstimate,
     head_start::HeadStart,
-    options::{CookieTest, PlacesPerNetwork, QueueingMethod, Recovery, RoomMode, SessionRenewal},
-    pass::{Pass, PassHome, VisitorId},
+    options::{CookieTest, QueueingMethod, Recovery, RoomMode, SessionRenewal, Shares},
+    pass::{Network, Pass, PassHome, VisitorId},
     room::Room,
     rules::RoomRules,
     settings::{Setting, SettingValue},

@@ -43,9 +43,13 @@
     const {room, wait: waits} = figures;
     if (room) {
       text('active', count(room.active));
-      text('active-of', 'of ' + count(room.total_active_users));
+      const of = (held, all) => {
+        const percent = Math.round(held * 100 / Math.max(1, all));
+        return percent < 10 ? '' : `, ${percent} % of one network`;
+      };
+      text('active-of', 'of ' + count(room.total_active_users) + of(room.slots_of_one_network, room.active));
       text('waiting', count(room.waiting));
-      text('waiting-of', `${count(room.present)} present, of ${count(room.line_capacity)} places`);
+      text('waiting-of', `${count(room.present)} present, of ${count(room.line_capacity)} places` + of(room.places_of_one_network, room.waiting));
       text('admitted', count(room.new_in_last_minute));
       text('admitted-of', room.new_users_per_minute ? 'of ' + count(room.new_users_per_minute) : 'no limit');
       text('mode', modes[room.mode] || room.mode);

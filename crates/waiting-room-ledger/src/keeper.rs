@@ -28,7 +28,7 @@ mod postgres;
 pub use self::memory::{KeeperFault, MemoryKeeper};
 #[cfg(feature = "postgres")]
 pub use self::postgres::{Corrections, Failover, PostgresKeeper};
-pub(crate) use crate::escrow::{Changes, Kept, KeptAccount, Standing};
+pub(crate) use crate::escrow::{Changes, Kept};
 
 /// A store that fences the processes of one room's global ledger by their terms.
 ///

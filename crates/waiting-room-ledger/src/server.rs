@@ -28,7 +28,6 @@ use http::{Method, Request, Response, StatusCode};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::TcpListener,
-    sync::Semaphore,
     task::JoinSet,
     time::{Instant, sleep_until, timeout},
 };
@@ -45,8 +44,6 @@ use crate::{
     },
 };
 
-/// The most connections at a time.
-const MAX_CONNECTIONS: usize = 8192;
 /// The most streams of one connection: one, and one that replaces it.
 const MAX_STREAMS: u32 = 2;
 /// The most bytes of the headers of a request.
@@ -105,14 +102,14 @@ impl ServerKeys {
 
 /// Accepts the streams of sites and operators for the rooms of this process.
 ///
-/// The server bounds what clients can make it hold: it has up to 8 192 connections at a time, 512
-/// from one address without an accepted greeting, and two streams on each. A greeting has to be
-/// complete within 5 s, and a client that does not read a frame within 5 s is disconnected.
+/// The server bounds what clients can make it hold: it has up to 8 192 connections of clients with a
+/// key, 1 024 others, and two streams on each. If there are more others, the address that has the
+/// most of them loses the oldest one. A greeting has to be complete within 5 s, and a client that
+/// does not read a frame within 5 s is disconnected.
 #[derive(Debug)]
 pub struct LedgerServer {
     rooms: BTreeMap<String, HolderHandle>,
     keys: ServerKeys,
-    connections: Semaphore,
     next_stream: AtomicU64,
     peers: Arc<Peers>,
 }
@@ -127,7 +124,6 @@ impl LedgerServer {
         Arc::new(Self {
             rooms: rooms.into_iter().collect(),
             keys,
-            connections: Semaphore::new(MAX_CONNECTIONS),
             next_stream: AtomicU64::new(1),
             peers: Arc::default(),
         })
@@ -174,15 +170,20 @@ impl LedgerServer {
     where
         Io: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let Ok(_permit) = self.connections.try_acquire() else {
-            self.peers.report(&peer, "there are too many connections");
-            return;
-        };
-        let Some(caller) = self.peers.arrive(&peer) else {
-            self.peers.report(&peer, "its address has too many connections without a greeting");
-            return;
-        };
-        let caller = Arc::new(caller);
+        let caller = Arc::new(self.peers.arrive(&peer));
+        tokio::select! {
+            () = Arc::clone(&self).converse(io, &peer, &caller) => {}
+            () = caller.evicted() => {
+                self.peers.report(&peer, "its address has too many connections without a greeting");
+            }
+        }
+    }
+
+    /// Serves the streams of a connection until it ends.
+    async fn converse<Io>(self: Arc<Self>, io: Io, peer: &str, caller: &Arc<Caller>)
+    where
+        Io: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
         let mut builder = h2::server::Builder::new();
         builder.max_concurrent_streams(MAX_STREAMS).max_header_list_size(MAX_HEADERS);
         let Ok(Ok(mut connection)) = timeout(GREETING_WITHIN, builder.handshake(io)).await else {
@@ -202,9 +203,9 @@ impl LedgerServer {
                         continue;
                     }
                     let server = Arc::clone(&self);
-                    let peer = peer.clone();
+                    let peer = peer.to_owned();
                     let pulse = pulse.take();
-                    let caller = Arc::clone(&caller);
+                    let caller = Arc::clone(caller);
                     let greeted = server.greet(request, respond, peer, pulse, caller);
                     streams.spawn(greeted);
                 }

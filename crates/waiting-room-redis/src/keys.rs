@@ -141,8 +141,8 @@ pub(crate) fn validate_name(name: String) -> Result<String, ConfigError> {
 /// | `deadlines` | sorted set | the pages, by a time before which none of their records is due |
 /// | `present` | sorted set | visitors who check in when they are due, by rank |
 /// | `arrivals` | sorted set | visitors with a place whose rank is not their arrival, by arrival |
-/// | `ended` | sorted set | visitors with an ended session, by the time at which it is forgotten |
-/// | `voids` | hash | the time and the kind of the end of each session in `ended` |
+/// | `ended` | sorted set | visitors with an ended session, by the time of its end |
+/// | `voids` | hash | the time, the kind and the expiry of the record of each end in `ended` |
 /// | `minute` | list | the times of recent admissions, newest first |
 /// | `networks` | hash | the number of places of each network |
 /// | `gone` | sorted set | entrants who were admitted or have left, by place, see `lua/room/draw.lua` |

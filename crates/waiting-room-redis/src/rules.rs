@@ -16,7 +16,8 @@ pub(crate) enum SlotsOf {
 }
 
 /// The settings that no script reads, because scripts read what follows from them.
-const UNREAD: [&str; 3] = ["longest_session_duration", "recovery", "session_duration"];
+const UNREAD: [&str; 5] =
+    ["longest_session_duration", "longest_visit", "recovery", "session_duration", "shares"];
 
 /// Returns the fields of the rules as scripts read them, each with its name and its value: the
 /// [settings](RoomRules::SETTINGS), and what follows from them.
@@ -31,10 +32,14 @@ fn fields(rules: &RoomRules, lifetime: Duration, slots_of: SlotsOf) -> Vec<(Stri
         Duration::ZERO => Duration::ZERO,
         hold => hold.max(lifetime),
     };
+    let places = rules.shares.places(rules.total_active_users, rules.line_capacity);
+    let is_shadow = rules.shares.is_shadow();
     let mut fields = vec![
         ("hold_us".to_owned(), micros(hold)),
         ("lifetime_us".to_owned(), micros(rules.timing().pass_lifetime())),
         ("rate".to_owned(), format!("{:?}", rules.timing().configured_rate())),
+        ("places_per_network".to_owned(), places.map_or(String::new(), |most| most[0].to_string())),
+        ("places_per_network_in_shadow".to_owned(), if is_shadow { "1" } else { "" }.to_owned()),
     ];
     for setting in RoomRules::SETTINGS.iter().filter(|setting| !UNREAD.contains(&setting.name())) {
         let name = setting.name();
@@ -42,10 +47,6 @@ fn fields(rules: &RoomRules, lifetime: Duration, slots_of: SlotsOf) -> Vec<(Stri
             SlotsOf::Site if name == "total_active_users" => SettingValue::Count(0),
             SlotsOf::Rules | SlotsOf::Site => setting.get(rules),
         };
-        if setting.has_shadow() {
-            let is_shadow = matches!(value, SettingValue::Shadow(_));
-            fields.push((format!("{name}_in_shadow"), if is_shadow { "1" } else { "" }.to_owned()));
-        }
         let unit = if setting.is_duration() { "_us" } else { "" };
         fields.push((format!("{name}{unit}"), encoded(&value)));
     }
@@ -102,20 +103,20 @@ pub(crate) fn decode_rules(json: &[u8]) -> Result<RoomRules, StoreError> {
 
 #[cfg(test)]
 mod tests {
-    use waiting_room_core::room::PlacesPerNetwork;
+    use waiting_room_core::room::Shares;
 
     use super::*;
 
     #[test]
     fn stored_rules_are_those_that_differ_from_the_default() {
         let rules = RoomRules::new("shop", 7)
-            .places_per_network(PlacesPerNetwork::Shadow(3))
+            .shares(Shares::Shadow(3))
             .session_duration(Duration::from_millis(1_500));
         let json = rules_json(&rules);
         assert_eq!(decode_rules(&json).unwrap(), rules);
         let json = String::from_utf8(json).unwrap();
         assert!(!json.contains("line_capacity"), "{json}");
-        let unknown = json.replace("places_per_network", "places_per_planet");
+        let unknown = json.replace("\"shares", "\"places_per_planet");
         let error = decode_rules(unknown.as_bytes()).unwrap_err();
         let cause = std::error::Error::source(&error).unwrap().to_string();
         assert!(cause.contains("\"places_per_planet\", expected a known setting"), "{cause}");
@@ -125,7 +126,7 @@ mod tests {
 
     #[test]
     fn each_field_of_the_scripts_has_one_value() {
-        let shadow = RoomRules::new("shop", 7).places_per_network(PlacesPerNetwork::Shadow(3));
+        let shadow = RoomRules::new("shop", 7).shares(Shares::Shadow(3));
         let values = encode_fields(&shadow, Duration::ZERO, SlotsOf::Rules);
         let names = declare_fields();
         assert_eq!(names.split(',').count(), values.len());

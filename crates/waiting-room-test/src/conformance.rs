@@ -33,6 +33,7 @@
 //! | "owns its time" | the store's time never runs backwards, and equals the clock it was given |
 //! | `remembers_since` | the store does not claim to know passes that are older than its room |
 //! | "atomic" | [`run_at_once`]: visitors that enter in the same instant never exceed a limit |
+//! | what is forgotten | [`run_after_a_flood`]: proofs stay void when more visitors have left than the store remembers |
 //! | after a restart | an empty store continues with older passes and tickets; a store that [lasts](Durability::Lasts) continues as if nothing had happened |
 //!
 //! # What it does not prove
@@ -55,6 +56,7 @@
 
 mod at_once;
 mod commands;
+mod flood;
 mod model;
 mod plan;
 mod schedule;
@@ -63,6 +65,7 @@ pub(crate) mod suite;
 
 pub use self::{
     at_once::run_at_once,
+    flood::run_after_a_flood,
     plan::{Coverage, Divergence, Durability, SuitePlan},
     suite::run,
 };

@@ -1,10 +1,10 @@
 //! A room in a certain state, for tests that begin in the middle of a sale.
 
-use std::{error::Error, fmt, num::NonZeroU32};
+use std::{error::Error, fmt, num::NonZeroU16};
 
 use waiting_room_core::{
     Pass, RoomRules, Store, StoreError, Ticket, Verdict, VisitorId,
-    room::{CookieTest, QueueingMethod, RoomMode},
+    room::{CookieTest, Network, QueueingMethod, RoomMode},
 };
 
 use crate::clock::TestClock;
@@ -208,7 +208,8 @@ fn open(rules: RoomRules, mode: RoomMode) -> RoomRules {
 /// Returns the id of a visitor. The ids of a test need not be secret.
 fn visitor(number: u32) -> VisitorId {
     let id = VisitorId::new(u128::from(number) + (1 << 96));
-    id.of_network(NonZeroU32::new(number + 1))
+    let [wide, narrow] = [number >> 16, number & 0xffff].map(|part| part as u16);
+    id.of_network(Some(Network::new(NonZeroU16::MIN.saturating_add(wide), 0, narrow)))
 }
 
 fn unexpected(field: &str, number: u32, verdict: &Verdict) -> StateError {

@@ -4,7 +4,7 @@ use std::{ffi::OsString, net::SocketAddr};
 
 use clap::{CommandFactory, FromArgMatches, Parser, builder::ArgPredicate};
 use shop::RoomArgs;
-use tower_waiting_room::{ConfigError, WaitingRoomConfig, room::PlacesPerNetwork};
+use tower_waiting_room::{ConfigError, WaitingRoomConfig, room::Shares};
 
 use crate::otlp::Collector;
 
@@ -78,7 +78,7 @@ impl Cli {
     pub(crate) fn config(&self) -> Result<WaitingRoomConfig, ConfigError> {
         let room = self.room.builder(self.room.own_keys()?);
         // All simulated visitors come from one address, and so does a person who joins them.
-        if self.quiet_shop { room } else { room.places_per_network(PlacesPerNetwork::Off) }.build()
+        if self.quiet_shop { room } else { room.shares(Shares::Off) }.build()
     }
 }
 

@@ -16,7 +16,7 @@ use axum::{
     Json, Router,
     body::Body,
     extract::{ConnectInfo, State},
-    routing::{any, get},
+    routing::{any, get, post},
 };
 use bytes::Bytes;
 use clap::Args;
@@ -83,6 +83,7 @@ pub(crate) async fn serve(order: ServeOrder) -> Result<()> {
     let service = Router::new()
         .route("/leave", get(leave))
         .route("/download", get(download))
+        .route("/upload", post(upload))
         .fallback(any(welcome))
         .with_state(app.clone());
     let service = layers.into_iter().rev().fold(service, |service, layer| service.layer(layer));
@@ -127,6 +128,11 @@ async fn download(State(app): State<App>, ConnectInfo(from): ConnectInfo<SocketA
     app.ran(from);
     let pieces = (0..PIECES).map(|_| Ok::<_, Infallible>(Bytes::from_static(&PIECE)));
     Body::from_stream(stream::iter(pieces))
+}
+
+/// Reads the whole body.
+async fn upload(body: Bytes) -> String {
+    format!("{} bytes", body.len())
 }
 
 async fn numbers(State(app): State<App>) -> Json<Numbers> {

@@ -12,7 +12,7 @@ pub(crate) struct Settings {
     #[serde(deserialize_with = "duration")]
     pub(crate) refresh_interval: Duration,
     /// The maximum number of places in the line for one network.
-    places_per_network: Option<toml::Value>,
+    shares: Option<toml::Value>,
     rate_limits: Vec<DescriptorSettings>,
     concurrency: Vec<GateSettings>,
 }
@@ -50,8 +50,6 @@ pub(crate) struct GateSettings {
     pub(crate) limit: u32,
     #[serde(deserialize_with = "duration")]
     pub(crate) max_wait: Duration,
-    #[serde(deserialize_with = "duration")]
-    pub(crate) body_stall: Duration,
 }
 
 impl Settings {
@@ -71,10 +69,10 @@ impl Settings {
     }
 
     /// Returns the maximum number of places that one address can have after it has requested them
-    /// for the time `asked_for`, and the reason. The maximum is `places_per_network` if the file
+    /// for the time `asked_for`, and the reason. The maximum is `shares` if the file
     /// sets it and the limit by address does not allow less.
     pub(crate) fn places(&self, asked_for: Duration) -> Result<(u64, &'static str)> {
-        let share = self.places_per_network.as_ref().and_then(toml::Value::as_integer);
+        let share = self.shares.as_ref().and_then(toml::Value::as_integer);
         let by_limit = self.limit("per_ip")?.most(asked_for);
         Ok(match share.and_then(|share| u64::try_from(share).ok()) {
             Some(share) if share <= by_limit => (share, "its share of the places"),
@@ -135,7 +133,7 @@ mod tests {
         let settings = |line: &str| toml::from_str::<Settings>(&format!("{line}\n{FILE}")).unwrap();
         let after_a_second = |line: &str| settings(line).places(Duration::from_secs(1)).unwrap().0;
         assert_eq!(after_a_second(""), 60 + 10 + 1);
-        assert_eq!(after_a_second("places_per_network = 20"), 20);
-        assert_eq!(after_a_second("places_per_network = 1000"), 71);
+        assert_eq!(after_a_second("shares = 20"), 20);
+        assert_eq!(after_a_second("shares = 1000"), 71);
     }
 }

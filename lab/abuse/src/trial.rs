@@ -8,8 +8,8 @@ use tokio::time::sleep;
 
 use crate::{
     attacks::{
-        cookie_jar_filler, early_polls, hoard_in_time, key_flood, made_up_keys, odd_paths,
-        preflight_flood, slow_readers, ticket_hoard, two_rooms,
+        cookie_jar_filler, early_polls, hoard_in_time, hotlinks, key_flood, made_up_keys,
+        odd_paths, preflight_flood, slow_readers, slow_uploads, ticket_hoard, two_rooms,
     },
     people::{People, Seen},
     site::{Scale, Site},
@@ -40,6 +40,10 @@ pub(crate) enum Attack {
     EarlyPolls,
     /// Downloads over connections that are never read.
     SlowReaders,
+    /// Pictures, frames and calls of the shop on a page of another site, which many people read.
+    Hotlinks,
+    /// Uploads of a byte a second.
+    SlowUploads,
 }
 
 /// The outcome of an attack, and the answers that people received before and during it.
@@ -66,11 +70,13 @@ impl Attack {
             Self::CookieJarFiller => cookie_jar_filler::strike(site).await,
             Self::EarlyPolls => early_polls::strike(site).await,
             Self::HoardInTime => hoard_in_time::strike(site).await,
+            Self::Hotlinks => hotlinks::strike(site).await,
             Self::KeyFlood => key_flood::strike(site).await,
             Self::MadeUpKeys => made_up_keys::strike(site).await,
             Self::Paths => odd_paths::strike(site).await,
             Self::PreflightFlood => preflight_flood::strike(site).await,
             Self::SlowReaders => slow_readers::strike(site).await,
+            Self::SlowUploads => slow_uploads::strike(site).await,
             Self::TicketHoard => ticket_hoard::strike(site).await,
             Self::TwoRooms => two_rooms::strike(site).await,
         }

@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 
-use crate::{case::Group, effort::Effort, worst::INPUT};
+use crate::{case::Group, effort::Effort};
 
 /// Whether to count instructions and allocations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -174,6 +174,9 @@ fn after<'a>(said: &'a str, label: &str) -> Option<&'a str> {
 fn numbers(line: &str) -> Vec<f64> {
     line.split_ascii_whitespace().filter_map(|word| word.replace(',', "").parse().ok()).collect()
 }
+
+/// The variable from which a case may read its input.
+pub(crate) const INPUT: &str = "WORST_INPUT";
 
 #[cfg(test)]
 mod tests {

@@ -23,7 +23,7 @@ use crate::{
     requests::{Template, runtime},
     rounds::{thread_cpu_time, wall_time},
     services::Ready,
-    valgrind::{Counting, instructions_with},
+    valgrind::{Counting, INPUT, instructions_with},
     visitors::{config, token},
 };
 
@@ -336,6 +336,3 @@ const COUNTED: usize = 8;
 
 /// The numbers of repetitions before and while counting.
 const REPETITIONS: (u64, u64) = (64, 128);
-
-/// The variable with the header and the part that is repeated.
-pub(crate) const INPUT: &str = "WORST_INPUT";

@@ -10,7 +10,7 @@ use http::{Response, StatusCode};
 use waiting_room_core::{
     RoomRules,
     room::{
-        CookieTest, PlacesPerNetwork, QueueingMethod, Recovery, RoomMode, SessionRenewal,
+        CookieTest, QueueingMethod, Recovery, RoomMode, SessionRenewal, Shares,
         event::{Event, Seed},
     },
 };
@@ -77,17 +77,26 @@ impl WaitingRoomConfigBuilder {
         self.rules(|rules| rules.line_capacity(places))
     }
 
-    /// Sets the maximum number of places that the visitors of one network may hold at the same
-    /// time. The default is 1 000.
+    /// Sets the share of the slots and of the line that one network may have while others want them.
+    /// The default is [`Shares::Auto`].
     ///
-    /// A network is an IPv4 address or a /64 of IPv6. The address is determined as configured with
-    /// [`client_ip`](Self::client_ip). Visitors do not count toward this limit if they connect over
+    /// A network is an IPv4 address or a /64 of IPv6, the /24 or the /48 around it, and the /16 or
+    /// the /32 around that. The address is determined as configured with
+    /// [`client_ip`](Self::client_ip). Visitors do not count toward a share if they connect over
     /// loopback, or if they come from a private network through a proxy that is not
     /// [trusted](crate::TrustedProxies). If the server does not report the address of connections,
-    /// the limit has no effect, and
+    /// shares have no effect, and
     /// [`Misconfiguration::PeerUnknown`](crate::config::Misconfiguration::PeerUnknown) is reported.
-    pub fn places_per_network(self, places: PlacesPerNetwork) -> Self {
-        self.rules(|rules| rules.places_per_network(places))
+    pub fn shares(self, shares: Shares) -> Self {
+        self.rules(|rules| rules.shares(shares))
+    }
+
+    /// Sets the time after its admission beyond which a session is not prolonged while visitors
+    /// wait. The default is 1 hour; `None` means that sessions are prolonged without end.
+    ///
+    /// Never more sessions end for this reason than visitors wait.
+    pub fn longest_visit(self, duration: impl Into<Option<Duration>>) -> Self {
+        self.rules(|rules| rules.longest_visit(duration))
     }
 
     /// Sets how long a place is kept for a visitor who does not check in. The default is 5 min.
@@ -222,7 +231,7 @@ impl WaitingRoomConfigBuilder {
     ///
     /// Return only what the application has verified, such as the login in a signed cookie. A
     /// client that can invent identities gets a place for each of them, because the places of
-    /// identified people do not count toward [`places_per_network`](Self::places_per_network). The
+    /// identified people do not count toward [`shares`](Self::shares). The
     /// closure runs up to three times on the task of each request, so it must be fast, and must not
     /// block.
     ///

@@ -9,7 +9,7 @@ use std::time::Duration;
 use http::StatusCode;
 use waiting_room_core::{
     RoomRules,
-    room::{CookieTest, PlacesPerNetwork, QueueingMethod, Recovery, RoomMode, SessionRenewal},
+    room::{CookieTest, QueueingMethod, Recovery, RoomMode, SessionRenewal, Shares},
 };
 
 use super::*;
@@ -17,6 +17,7 @@ use crate::{
     gate::Concurrency,
     rate::{RateConfig, RateLimit},
     rate_headers::RateHeaders,
+    request::MinRate,
     request::{ClientIp, ClientKind},
     respond::JsonProfile,
     token::{CookieSettings, KeyRing, SameSite},
@@ -105,7 +106,7 @@ fn a_file_and_the_builder_give_the_same_configuration() {
             "name": "shop", "total_active_users": 200, "new_users_per_minute": 100,
             "session_duration": "2m 30s", "session_renewal": "fixed",
             "queueing_method": "random", "mode": "queue_all", "line_capacity": 500,
-            "places_per_network": { "shadow": 50 },
+            "shares": { "shadow": 50 },
             "place_retention": "10m", "refresh_interval": "30s", "cookie_test": 80,
             "recovery": "pause",
             "longest_session_duration": "2h",
@@ -129,7 +130,7 @@ fn a_file_and_the_builder_give_the_same_configuration() {
         .queueing_method(QueueingMethod::Random)
         .mode(RoomMode::QueueAll)
         .line_capacity(500)
-        .places_per_network(PlacesPerNetwork::Shadow(50))
+        .shares(Shares::Shadow(50))
         .place_retention(Duration::from_secs(600))
         .refresh_interval(Duration::from_secs(30))
         .cookie_test(CookieTest::AboveUtilization(80))
@@ -187,20 +188,19 @@ fn a_page_in_a_file_is_a_template_or_settings() {
 }
 
 #[test]
-fn places_per_network_is_a_number_or_off_or_a_number_in_shadow() {
+fn shares_is_a_number_or_off_or_a_number_in_shadow() {
     let places = |json: &str| {
         let file = format!(r#"{{ "name": "shop", "total_active_users": 1{json} }}"#);
         let config: Result<WaitingRoomConfig, _> = serde_json::from_str(&file);
-        config
-            .map(|config| config.room.unwrap().places_per_network)
-            .map_err(|error| error.to_string())
+        config.map(|config| config.room.unwrap().shares).map_err(|error| error.to_string())
     };
-    let of = |value: &str| places(&format!(r#", "places_per_network": {value}"#));
-    assert_eq!(places(""), Ok(PlacesPerNetwork::Limit(1_000)));
-    assert_eq!(of("20"), Ok(PlacesPerNetwork::Limit(20)));
-    assert_eq!(of(r#""off""#), Ok(PlacesPerNetwork::Off));
-    assert_eq!(of(r#"{ "shadow": 20 }"#), Ok(PlacesPerNetwork::Shadow(20)));
-    assert!(of("0").unwrap_err().starts_with("places_per_network is 0, expected at least 1"));
+    let of = |value: &str| places(&format!(r#", "shares": {value}"#));
+    assert_eq!(places(""), Ok(Shares::Auto));
+    assert_eq!(of(r#""auto""#), Ok(Shares::Auto));
+    assert_eq!(of("20"), Ok(Shares::Limit(20)));
+    assert_eq!(of(r#""off""#), Ok(Shares::Off));
+    assert_eq!(of(r#"{ "shadow": 20 }"#), Ok(Shares::Shadow(20)));
+    assert!(of("0").unwrap_err().starts_with("shares is 0, expected at least 1"));
     for (wrong, given) in [
         (r#""of""#, "\"of\""),
         ("-1", "-1"),
@@ -209,8 +209,8 @@ fn places_per_network_is_a_number_or_off_or_a_number_in_shadow() {
         ("true", "true"),
     ] {
         let expected = format!(
-            "places_per_network is {given}, expected a number from 1 to 10000000, \
-             {{ \"shadow\": number }} or \"off\""
+            "shares is {given}, expected a number from 1 to 10000000, \
+             {{ \"shadow\": number }}, \"auto\" or \"off\""
         );
         assert!(of(wrong).unwrap_err().starts_with(&expected), "{wrong}: {:?}", of(wrong));
     }

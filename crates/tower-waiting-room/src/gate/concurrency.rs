@@ -14,7 +14,7 @@ use http::Method;
 use waiting_room_core::gate::{AdaptiveLimit, Discipline, GateRules, SharedConcurrency, Tenants};
 
 use super::options::{ClientDeadline, GateStatuses, ReleaseAt};
-use crate::request::{Key, Matcher, MissingKey, PathRule, RequestHead, Scope};
+use crate::request::{Key, Matcher, MinRate, MissingKey, PathRule, RequestHead, Scope};
 
 /// A gate: a limit on the number of requests that run at once, with rules for the requests that
 /// wait.
@@ -64,10 +64,8 @@ pub struct Concurrency {
     /// The limit for all nodes, of which the gate has a share, or `None` for a limit of this node.
     pub(crate) shared: Option<Arc<dyn SharedConcurrency>>,
     pub(crate) release_at: ReleaseAt,
-    /// The time after which the sweeper takes the permit back if the response is not being read.
-    pub(crate) body_stall: Option<Duration>,
-    /// The time for which the application may wait for a frame before the request's body fails.
-    pub(crate) body_read_timeout: Option<Duration>,
+    /// The rate at which clients have to send and read bodies, or `None` for any rate.
+    pub(crate) min_rate: Option<MinRate>,
     /// The time after which the sweeper takes the permit back unconditionally.
     pub(crate) max_hold: Option<Duration>,
     /// The maximum number of bytes that are read from the body of each waiting request. With 0, no
@@ -90,14 +88,13 @@ impl Concurrency {
     pub const WATCHED_BYTES: usize = 32 * 1024;
     /// The maximum of [`watched_bytes`](Self::watched_bytes): 1 MiB.
     pub const MAX_WATCHED_BYTES: usize = 1024 * 1024;
-    /// The default of [`body_stall`](Self::body_stall): 30 s.
-    pub const BODY_STALL: Duration = Duration::from_secs(30);
-    /// The default of [`body_read_timeout`](Self::body_read_timeout): 30 s.
-    pub const BODY_READ_TIMEOUT: Duration = Duration::from_secs(30);
+    /// The default of [`min_rate`](Self::min_rate): 240 bytes per second.
+    pub const MIN_RATE: u32 = 240;
 
     /// Creates a gate that runs at most `limit` requests at once. By default, up to 1 024 more
     /// requests wait for up to 5 s, in order of arrival and with controlled delay
-    /// ([`Discipline::ControlledDelay`]).
+    /// ([`Discipline::ControlledDelay`]). While others wait, one address or /64 of IPv6 has at most an
+    /// eighth of the queue in line.
     ///
     /// A limit of 0 closes the gate, and `None` removes the limit. These two values are meant for a
     /// gate whose limit is set later through the [handle](crate::handle::GateHandle::set_limit).
@@ -113,8 +110,7 @@ impl Concurrency {
             adaptive: None,
             shared: None,
             release_at: ReleaseAt::default(),
-            body_stall: Some(Self::BODY_STALL),
-            body_read_timeout: Some(Self::BODY_READ_TIMEOUT),
+            min_rate: Some(MinRate(Self::MIN_RATE)),
             max_hold: None,
             watched_bytes: Self::WATCHED_BYTES,
             // `grpc-timeout` is honored by default, because gRPC clients send this header without
@@ -192,7 +188,7 @@ impl Concurrency {
 
     /// Sets the order in which waiting requests are served, and how their waits are shortened under
     /// overload. The default is [`Discipline::ControlledDelay`] with a target of 100 ms and an
-    /// interval of 1 s.
+    /// interval of 1 s, with shares by address.
     ///
     /// [`fair_by`](Self::fair_by) and [`classes`](Self::classes) also set the discipline. Replacing
     /// a discipline that was set by one of these options is an error.
@@ -292,36 +288,32 @@ impl Concurrency {
         self
     }
 
-    /// Sets the time after which a permit is released if the response is not being read. A response
-    /// is not being read if its body has more frames, but the server does not poll for them because
-    /// the client does not read. The default is 30 s. The value is between 100 ms and 24 h, or
-    /// `None` for no limit.
+    /// Sets how many bytes per second a client has to move while it is awaited. The default is 240.
+    /// With `None`, a client may be as slow as it likes.
     ///
-    /// The response itself is not interrupted: it continues without a permit, and the gate no
-    /// longer counts its request.
-    pub fn body_stall(mut self, stall: impl Into<Option<Duration>>) -> Self {
-        self.body_stall = stall.into();
-        self
-    }
-
-    /// Bounds the time for which the application waits for the next frame of a request's body. The
-    /// default is 30 s. The value is between 100 ms and 24 h, or `None` for no bound. If a request
-    /// passes several gates, the shortest bound applies.
+    /// A client is awaited while the application reads the request's body and the next part of it
+    /// has not arrived, and while a part of the response is ready but the client does not take it.
+    /// Time in which the application produces the response, or does not read the request, does not
+    /// count. A client may be awaited for 5 s at first, and each byte that it moves adds to this time
+    /// according to the rate.
     ///
-    /// If the client sends nothing for this long while the application is reading, the body ends
-    /// with a `BodyReadTimeout`. The application can then respond, and the permit is released. As
-    /// with nginx's `client_body_timeout`, the bound applies to the time between two frames, not to
-    /// the whole body. A client that keeps sending single bytes holds its permit until the
-    /// application stops reading, or until [`max_hold`](Self::max_hold) has passed.
+    /// - If nothing is left of this time, the request's body fails with a
+    ///   [`BodyTooSlow`](crate::request::BodyTooSlow), so the application can answer and the permit is
+    ///   released. An upload can earn up to 30 s, so a phone in a tunnel has half a minute. If a
+    ///   request passes several gates, the highest rate applies.
+    /// - A reader may be awaited for 5 s at most. Then the gate takes the permit back, and the
+    ///   response continues without it, because a response that is not read costs the application
+    ///   little.
     ///
-    /// Set this option to `None` for streams whose clients may by design be silent for longer, such
-    /// as open-ended uploads of events.
+    /// A client that keeps to the rate can hold a permit until its body ends, so bound the length of
+    /// bodies, or set [`max_hold`](Self::max_hold). Set `None` for streams whose clients may by design
+    /// be silent, such as gRPC calls with a stream of requests.
     ///
-    /// This option requires axum's body type and the `axum` feature, because the layer cannot wrap
-    /// any other body. For other body types, set a timeout in the server or in a layer inside this
-    /// layer.
-    pub fn body_read_timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
-        self.body_read_timeout = timeout.into();
+    /// For the request's body, this option requires axum's body type and the `axum` feature, because
+    /// the layer cannot wrap any other body. For other body types, set a timeout in the server or in
+    /// a layer inside this layer.
+    pub fn min_rate(mut self, bytes_per_second: impl Into<Option<u32>>) -> Self {
+        self.min_rate = bytes_per_second.into().map(MinRate);
         self
     }
 
@@ -329,10 +321,9 @@ impl Concurrency {
     /// ms and 24 h, or `None` for no limit, which is the default. The request is not interrupted,
     /// but continues without a permit.
     ///
-    /// Without this limit, a client can hold a permit for as long as it likes by sending its body
-    /// one byte at a time, each byte within [`body_read_timeout`](Self::body_read_timeout). To
-    /// prevent such clients from holding permits indefinitely, set `max_hold`, or set a timeout for
-    /// the whole body in the application.
+    /// This is the only bound on the time that the application itself holds a permit: while it
+    /// works, while it produces a response, and by a [`PermitHandle`](super::PermitHandle) that it
+    /// keeps.
     pub fn max_hold(mut self, max_hold: impl Into<Option<Duration>>) -> Self {
         self.max_hold = max_hold.into();
         self

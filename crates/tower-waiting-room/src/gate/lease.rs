@@ -9,7 +9,7 @@
 //!                   └─ PermitHandle                   for as long as the application keeps it
 //!
 //!  Sweeper (Weak) ──► takes the permit out, although holders remain:
-//!                     the body is not read for `body_stall`, or `max_hold` has passed
+//!                     the body is read too slowly, or `max_hold` has passed
 //! ```
 //!
 //! Release is tied to `drop`, so a permit is released in the same way whether the request succeeds,
@@ -21,14 +21,14 @@
 //! All atomics of a permit are accessed with `Relaxed` ordering. Before a holder drops its own
 //! `Arc`, it stores the values that `drop` reads, and dropping an `Arc` synchronizes with the drop
 //! of the last `Arc`. The tick that the sweeper reads may be outdated by the time the sweeper acts
-//! on it. A reader that resumes just before the end of `body_stall` may therefore lose its permit,
-//! as if it had resumed just after the end.
+//! on it. A reader that resumes at the last moment may therefore lose its permit, as if it had
+//! resumed a moment later.
 
 use std::{
     fmt, iter, mem,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering},
+        atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -44,6 +44,7 @@ use super::{
     registry::GateRef,
     sweeper::{Sweep, Sweeper},
 };
+use crate::request::MinRate;
 
 /// A permit of one gate, shared by all holders in one request. See the [module docs](self).
 pub(crate) struct HeldPermit {
@@ -59,6 +60,9 @@ pub(crate) struct HeldPermit {
     /// The tick of the sweeper at which the server took the latest frame of the body, or [`ASKED`]
     /// while the server is waiting for the application.
     taken_at: AtomicU32,
+    /// The time for which the reader may be awaited from `taken_at` on, in nanoseconds. Only the
+    /// task that polls the body changes it. It stays at 0 once the reader has been too slow.
+    left: AtomicU64,
     /// Whether the permit has been registered with the sweeper, which happens at most once.
     is_swept: AtomicBool,
     /// The outcome of the request as reported to an adaptive limit: a [`Went`] as a `u8`.
@@ -72,10 +76,10 @@ pub(crate) struct HeldPermit {
 /// The permits of all gates that a request has passed. Most layers have at most one gate.
 pub(crate) type Permits = Few<Arc<HeldPermit>>;
 
-/// Returns how long the application may wait for a frame of the request's body: the shortest
-/// `body_read_timeout` of the gates whose permits the request holds, or `None` for no bound.
-pub(crate) fn body_read_timeout(permits: &Permits) -> Option<Duration> {
-    permits.iter().filter_map(|held| held.gate.concurrency().body_read_timeout).min()
+/// Returns the highest minimum rate of the gates whose permits the request holds, or `None` if no
+/// gate has one.
+pub(crate) fn min_rate(permits: &Permits) -> Option<MinRate> {
+    permits.iter().filter_map(|held| held.gate.concurrency().min_rate).max()
 }
 
 /// The permits that the body of a response holds until it ends or is dropped.
@@ -158,15 +162,14 @@ impl BodyPermits {
         self.0.clear();
     }
 
-    /// Records that the server took a frame of the body and that more frames may follow. Until the
-    /// server asks for the next frame, the client is responsible for any delay.
-    pub(crate) fn taken(&self) {
-        self.0.iter().for_each(|held| held.taken());
+    /// Records that the server took a frame of this many bytes, and that more frames may follow.
+    /// Until the server asks for the next frame, it awaits the client.
+    pub(crate) fn taken(&self, bytes: usize) {
+        self.0.iter().for_each(|held| held.taken(bytes));
     }
 
     /// Records that the server asked for a frame that the application has not produced yet. Until
-    /// the frame is produced, the application is responsible for any delay, and `body_stall` does
-    /// not apply.
+    /// the frame is produced, the server does not await the client.
     pub(crate) fn asked(&self) {
         self.0.iter().for_each(|held| held.asked());
     }
@@ -183,6 +186,7 @@ impl HeldPermit {
             gate,
             sweeper: Arc::clone(sweeper),
             taken_at: AtomicU32::new(ASKED),
+            left: AtomicU64::new(nanos(GRACE)),
             is_swept: AtomicBool::new(false),
             went: AtomicU8::new(Went::Unknown as u8),
             is_over: AtomicBool::new(false),
@@ -225,18 +229,37 @@ impl HeldPermit {
         self.is_over.store(true, Ordering::Relaxed);
     }
 
-    /// Starts the timer of `body_stall`. This method runs for every frame, so it stores a tick
-    /// instead of reading a clock.
-    fn taken(self: &Arc<Self>) {
-        if self.gate.concurrency().body_stall.is_some() {
-            self.taken_at.store(self.sweeper.tick(), Ordering::Relaxed);
-            self.have_swept();
+    /// Begins to await the reader, which has taken a frame of this many bytes. This method runs for
+    /// every frame, so it stores a tick instead of reading a clock.
+    fn taken(self: &Arc<Self>, bytes: usize) {
+        let Some(min_rate) = self.gate.concurrency().min_rate else { return };
+        let left = self.charge();
+        if !left.is_zero() {
+            let left = min_rate.earn(left, bytes, GRACE);
+            self.left.store(nanos(left), Ordering::Relaxed);
         }
+        self.taken_at.store(self.sweeper.tick(), Ordering::Relaxed);
+        self.have_swept();
     }
 
-    /// Stops the timer of `body_stall`.
+    /// Stops awaiting the reader.
     fn asked(&self) {
+        self.charge();
         self.taken_at.store(ASKED, Ordering::Relaxed);
+    }
+
+    /// Subtracts the time for which the reader has been awaited, and returns the time that is left.
+    fn charge(&self) -> Duration {
+        let left = Duration::from_nanos(self.left.load(Ordering::Relaxed));
+        let taken_at = self.taken_at.load(Ordering::Relaxed);
+        if taken_at == ASKED {
+            return left;
+        }
+        // The ticks of a long time are as many as the periods in it, so the sum of many short times
+        // is right, although each of them is rounded to whole periods.
+        let left = left.saturating_sub(self.sweeper.since(taken_at));
+        self.left.store(nanos(left), Ordering::Relaxed);
+        left
     }
 
     /// Takes the permit out, so that the caller can drop it outside the lock. Returns `None` if the
@@ -264,18 +287,17 @@ impl HeldPermit {
 }
 
 impl Sweep for HeldPermit {
-    /// Releases the permit if the body was not read for `body_stall`, or if the permit was held for
+    /// Releases the permit if the body is read too slowly, or if the permit was held for
     /// `max_hold`. The permit is dropped at the end of the call, while no lock is held.
     fn sweep(&self, stalled: impl Fn(u32) -> Duration, now: Timestamp) -> bool {
-        let rules = self.gate.concurrency();
         let taken_at = self.taken_at.load(Ordering::Relaxed);
-        let is_stalled =
-            taken_at != ASKED && rules.body_stall.is_some_and(|most| stalled(taken_at) >= most);
-        let is_over = rules.max_hold.is_some_and(|most| {
+        let left = Duration::from_nanos(self.left.load(Ordering::Relaxed));
+        let is_slow = left.is_zero() || taken_at != ASKED && stalled(taken_at) >= left;
+        let is_over = self.gate.concurrency().max_hold.is_some_and(|most| {
             let permit = self.permit.lock().unwrap_or_else(PoisonError::into_inner);
             permit.as_ref().is_some_and(|permit| now.since(permit.given_at()) >= most)
         });
-        let freed = if is_stalled || is_over { self.free() } else { None };
+        let freed = if is_slow || is_over { self.free() } else { None };
         if let Some(permit) = &freed {
             self.gate.swept(permit);
         }
@@ -326,9 +348,18 @@ enum Went {
     Overloaded,
 }
 
+/// The time for which a reader may be awaited. A time in whole periods of the sweeper may be too
+/// long by one period, which is at most a quarter of the grace.
+const GRACE: Duration = Duration::from_nanos(nanos(MinRate::GRACE) * 5 / 4);
+
+/// Returns a duration of a few seconds in nanoseconds.
+const fn nanos(time: Duration) -> u64 {
+    time.as_secs() * 1_000_000_000 + time.subsec_nanos() as u64
+}
+
 /// The value of `taken_at` while the server is waiting for the application. The tick counter
 /// reaches this value after 2³² periods, which takes 3.4 years at the shortest period of 25 ms. If
-/// a frame is taken in that single period, its stall is not detected.
+/// a frame is taken in that single period, its reader is not awaited.
 const ASKED: u32 = u32::MAX;
 
 /// A collection of a few values, in no particular order.

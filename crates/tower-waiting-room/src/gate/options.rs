@@ -12,6 +12,9 @@ use waiting_room_core::{ConfigError, error::ConfigErrorKind};
 /// With either option, the application can hold the permit for longer by keeping a
 /// [`PermitHandle`](super::PermitHandle). If there is no response, because the client disconnects
 /// or the application panics, the permit is released when the request's future is dropped.
+///
+/// An upgraded connection, such as a WebSocket, is not a response body: with either option, it holds
+/// no permit once the status 101 has been sent, unless its task keeps a `PermitHandle`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -27,22 +30,21 @@ pub enum ReleaseAt {
     Head,
 }
 
-/// The status codes of responses to requests that a gate refuses.
+/// The status codes of responses to requests that a gate refuses. Each refusal has a `Retry-After`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum GateStatuses {
     /// The status codes of a limiter, which are the default. A request is answered with 429 if
     /// neither a permit nor a place in the queue is free, or if the request was shed. A request
-    /// that waited until its deadline is answered with 504 and no `Retry-After`. While the gate is
-    /// being drained, requests are answered with 503.
+    /// that waited until its deadline is answered with 504. While the gate is being drained,
+    /// requests are answered with 503.
     #[default]
     Limiter,
     /// The status codes of an overloaded origin server: 503, even for a request that waited until
     /// its deadline. A gate with a key still answers with 429 if it refuses a request immediately
     /// or sheds it, because a single client is to blame. Use this option behind proxies that retry
-    /// a 504 or count it as their own error. Each refusal has a `Retry-After`, except while the
-    /// gate is being drained.
+    /// a 504 or count it as their own error.
     Origin,
 }
 

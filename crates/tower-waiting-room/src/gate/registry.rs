@@ -31,8 +31,8 @@ use waiting_room_core::{
     ConfigError, Gate, Timestamp,
     error::ConfigErrorKind,
     gate::{
-        AdaptiveLimit, Arrival, DrainQueue, Entry, GateRules, GateSnapshot, Idle, Permit,
-        PermitOutcome, Sample,
+        AdaptiveLimit, Arrival, Discipline, DrainQueue, Entry, GateRules, GateSnapshot, Idle,
+        Permit, PermitOutcome, Sample,
     },
     rate::KeyHash,
     time::Clock,
@@ -356,6 +356,8 @@ impl GateRef {
                 self.set.telemetry.misconfigured(Misconfiguration::PeerUnknown);
             }
             arrival = arrival.tenant(tenant.map_or(0, KeyHash::as_u64));
+        } else if let Discipline::ControlledDelay { .. } = rules.rules.discipline {
+            arrival = arrival.tenant(caller.address_hash().map_or(0, KeyHash::as_u64));
         }
         let headers = caller.head.headers();
         // If a request has several deadline headers, the shortest time applies. The time is counted

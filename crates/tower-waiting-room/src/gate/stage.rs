@@ -13,7 +13,7 @@
 //! Shadow mode is not implemented here: in that mode, the pipeline skips waits and ignores
 //! refusals.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use http::header::EXPECT;
 use tokio::runtime::Handle;
@@ -32,7 +32,7 @@ use super::{
 };
 use crate::{
     ambient::StageClock,
-    request::Caller,
+    request::{Caller, MinRate},
     telemetry::{GateEvent, Telemetry},
 };
 
@@ -80,10 +80,9 @@ impl GateStage {
         Self::validate(gates)?;
         suspects(gates).for_each(|suspect| telemetry.misconfigured(suspect));
         // One sweeper serves all gates, so it has to be precise enough for the shortest time limit
-        // of any gate. If no gate has a time limit, no permit is ever added to the sweeper, and the
-        // fallback duration has no effect.
-        let times = gates.iter().flat_map(|gate| [gate.body_stall, gate.max_hold]).flatten();
-        let shortest = times.min().unwrap_or(Concurrency::BODY_STALL);
+        // of any gate.
+        let times = gates.iter().filter_map(|gate| gate.max_hold);
+        let shortest = times.fold(MinRate::GRACE, Duration::min);
         let mut gates: Vec<&Concurrency> = gates.iter().collect();
         // The sort is stable, so gates of equal rank keep the order of the configuration.
         gates.sort_by_key(|gate| gate.rank());
@@ -232,8 +231,6 @@ impl GateStage {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use http::Request;
     use waiting_room_core::rate::KeyHasher;
 

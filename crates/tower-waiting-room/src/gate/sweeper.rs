@@ -90,6 +90,11 @@ impl<T: Sweep> Sweeper<T> {
         self.tick.load(Ordering::Relaxed)
     }
 
+    /// Returns the time since a tick, rounded to whole periods.
+    pub(super) fn since(&self, tick: u32) -> Duration {
+        self.period * self.tick().wrapping_sub(tick)
+    }
+
     /// Adds a value, and spawns the task if it is not running. Outside a tokio runtime, the missing
     /// runtime is reported, and the value stays in the list until a later call can spawn the task.
     pub(super) fn add(self: &Arc<Self>, held: &Arc<T>) {

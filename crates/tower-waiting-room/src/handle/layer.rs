@@ -87,11 +87,11 @@ impl WaitingRoomHandle {
         }
         #[cfg(feature = "room")]
         if let Some(room) = self.pipeline.room.as_ref().map(|room| room.operated()) {
-            if let Some(streams) = room.push {
+            if let Some(streams) = &room.push {
                 telemetry.push_gauge(streams.len());
             }
             let now = self.pipeline.clock.now();
-            let snapshot = room.store.snapshot().await;
+            let snapshot = room.snapshot().await;
             telemetry.room_gauges(snapshot.as_ref().ok(), room.store.nodes(), now);
         }
     }

@@ -47,7 +47,7 @@ impl RoomHandle {
     ///
     /// Returns an error if the store does not answer.
     pub async fn snapshot(&self) -> Result<RoomSnapshot, StoreError> {
-        self.room.store.snapshot().await
+        self.room.snapshot().await
     }
 
     /// Returns the nodes that share the room, the most recently heard first, or `None` if the store does

@@ -44,6 +44,8 @@ pub(crate) struct Journey {
     pub(super) undelivered: Option<Box<Undelivered>>,
     /// The visitor, as currently known from the token and from the room.
     pub(super) visitor: Visitor,
+    /// Whether the room accepts the pass of `visitor`, as of the last time that the clock was read.
+    pub(super) is_accepted: bool,
     /// The renewal of the pass, if it is in progress.
     pub(super) renewal: Option<Box<PassRenewal>>,
     /// The decisions that the rate limits made for the request; `None` if no limit applies.
@@ -118,6 +120,7 @@ impl Journey {
             token: None,
             undelivered: None,
             visitor: Visitor::Unknown,
+            is_accepted: false,
             renewal: None,
             report: None,
             permits: Permits::new(),

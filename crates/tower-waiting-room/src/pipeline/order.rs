@@ -15,7 +15,6 @@ use std::{
     ops::ControlFlow::{self, Break, Continue},
     pin::Pin,
     sync::Arc,
-    time::Duration,
 };
 
 use bytes::Bytes;
@@ -34,11 +33,11 @@ use crate::rules_file::{FollowedFile, Watch};
 use crate::{
     ambient::StageClock,
     config::{DebugHeader, Enforcement, Preflight},
-    gate::{GateStage, Gated, body_read_timeout},
+    gate::{GateStage, Gated, min_rate},
     misconfiguration::Misconfiguration,
     rate::{RateStage, Rated},
     rate_headers::Field,
-    request::{Bypass, Callers, Findings, RequestHead},
+    request::{Bypass, Callers, Findings, MinRate, RequestHead},
     respond::{Outcome, Responder},
     room::{BoxFuture, Opened, PassRenewal, Token, TokenSource, Visitor},
     telemetry::Telemetry,
@@ -97,8 +96,12 @@ pub(super) type PushBody = Pin<Box<dyn Body<Data = Bytes, Error = Infallible> + 
 /// This trait is implemented only with the feature `room`. Without the feature, no layer has a
 /// room.
 pub(crate) trait RoomPart: Send + Sync {
-    /// Opens the token of a request, and notes the visitor and how the next token is sent.
+    /// Opens the token of a request. Notes the visitor, whether the room accepts its pass, and how
+    /// the next token is sent.
     fn identify(&self, head: &RequestHead<'_>, now: Timestamp, journey: &mut Journey);
+
+    /// Returns whether the visitor has a pass that the room accepts at `now`.
+    fn accepts(&self, visitor: &Visitor, now: Timestamp) -> bool;
 
     /// Returns whether a request asks for a push stream.
     fn is_for_push(&self, head: &RequestHead<'_>) -> bool;
@@ -244,13 +247,11 @@ impl Pipeline {
         matches!(self.enforcement, Enforcement::Enforce)
     }
 
-    /// Returns the longest time that the application waits for a frame of the request's body.
-    /// Returns `None` if there is no bound, and in shadow mode, which must not affect requests.
-    pub(crate) fn body_read_timeout(&self, journey: &Journey) -> Option<Duration> {
+    /// Returns the minimum rate at which the client has to send the request's body. Returns `None`
+    /// if there is none, and in shadow mode, which must not affect requests.
+    pub(crate) fn min_rate(&self, journey: &Journey) -> Option<MinRate> {
         match self.enforcement {
-            Enforcement::Enforce if !journey.permits.is_empty() => {
-                body_read_timeout(&journey.permits)
-            }
+            Enforcement::Enforce if !journey.permits.is_empty() => min_rate(&journey.permits),
             Enforcement::Enforce | Enforcement::Shadow => None,
         }
     }
@@ -284,7 +285,7 @@ impl Pipeline {
             // nothing is left to decide.
             Resumed::Turn => Continue(()),
             Resumed::Waited(waited) => {
-                let caller = self.callers.of(*head, known(&journey.visitor));
+                let caller = self.callers.of(*head, known(journey));
                 let gated = self.gates.resume(&caller, waited, &mut journey.permits, now);
                 Self::gated(gated, now)
             }
@@ -296,10 +297,26 @@ impl Pipeline {
             Continue(()) => Continue(()),
         };
         let flow = match in_effect {
-            Continue(()) => self.run(head, journey),
+            Continue(()) => {
+                self.reconsider(journey, now);
+                self.run(head, journey)
+            }
             Break(stop) => Break(stop),
         };
         self.counted(journey, flow)
+    }
+
+    /// Sends a request back to the first stage if the room has ceased to accept its pass during a
+    /// wait. The limits have charged the visitor of the pass, so they now charge the newcomer.
+    fn reconsider(&self, journey: &mut Journey, now: Timestamp) {
+        if let (true, Visitor::Proven(_), Some(room)) =
+            (journey.is_accepted, &journey.visitor, &self.room)
+        {
+            journey.is_accepted = room.accepts(&journey.visitor, now);
+            if !journey.is_accepted {
+                journey.ahead = (self.order)(&journey.visitor);
+            }
+        }
     }
 
     /// Runs the remaining stages, and breaks with the first stop that takes effect. This is the
@@ -314,7 +331,7 @@ impl Pipeline {
                 Stage::Gates if self.gates.is_empty() => continue,
                 Stage::Gates => self.enter_gates(head, journey),
                 Stage::Limits => {
-                    let rated = self.charge(head, known(&journey.visitor), &journey.clock);
+                    let rated = self.charge(head, known(journey), &journey.clock);
                     if let Rated::Free = rated {
                         continue;
                     }
@@ -436,7 +453,7 @@ impl Pipeline {
     fn enter_gates(&self, head: &RequestHead<'_>, journey: &mut Journey) -> ControlFlow<Stop> {
         // `arrived` is earlier than `now` if the room or the limits had to ask a store. The client
         // has been waiting since `arrived`.
-        let caller = self.callers.of(*head, known(&journey.visitor));
+        let caller = self.callers.of(*head, known(journey));
         let RequestTimes { arrived, now } = journey.times(&self.clock);
         Self::gated(self.gates.enter(&caller, arrived, &mut journey.permits, now), now)
     }
@@ -456,14 +473,14 @@ impl Pipeline {
     }
 }
 
-/// Returns the visitor if it is known, that is, if its request has a pass. A client can get any
-/// number of tickets, so a limit by visitor would have no effect if tickets counted too.
-fn known(visitor: &Visitor) -> Option<VisitorId> {
-    // If the limits come first, the room has not accepted the pass yet, but the pass is valid. A copy of
-    // a pass counts as the same visitor, whatever address it is sent from.
-    match visitor {
+/// Returns the visitor if it is known, that is, if the room accepts its pass. A client can get any
+/// number of tickets and of passes that are void, so a limit by visitor would have no effect if they
+/// counted too.
+fn known(journey: &Journey) -> Option<VisitorId> {
+    // A copy of a pass counts as the same visitor, whatever address it is sent from.
+    match &journey.visitor {
         Visitor::Inside(pass) => Some(pass.id),
-        Visitor::Proven(Opened::Pass(pass)) => Some(pass.id),
+        Visitor::Proven(Opened::Pass(pass)) if journey.is_accepted => Some(pass.id),
         Visitor::Outside(_) | Visitor::Preflight | Visitor::Proven(_) | Visitor::Unknown => None,
     }
 }

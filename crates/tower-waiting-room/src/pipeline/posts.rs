@@ -6,16 +6,22 @@
 //!                   └─── a pass, or none ──┘
 //!  POST transfer_path ─ pace ─┬─ no link ─┬─ a ticket with a place ─► 200 and the token of a link
 //!                             │           └─ anything else ────────► 403
-//!                             └─ a link ──┬─ valid ─► pace of the link ─► 204 and its ticket
+//!                             └─ a link ──┬─ valid ─► pace of the link ─► 204 and its ticket,
+//!                             │           │                                if it is ahead of the own
 //!                                         └─ not valid ──────────────► 403
 //! ```
 //!
 //! A transfer needs no call to the store, because the ticket in a link is due at the same time as
 //! the original ticket.
 
+use std::ops::ControlFlow::{self, Break, Continue};
+
+use waiting_room_core::Reason;
+
 use super::{
     journey::{Journey, Pending},
     order::{Pipeline, Stop},
+    push::order,
     reply::Reply,
 };
 use crate::{
@@ -41,12 +47,39 @@ impl Pipeline {
         }
     }
 
+    /// Answers the request of an admitted visitor that is not for the application: the script of the
+    /// waiting page sends a poll to ask whether it may reload the page, and a link leads to a page.
+    #[inline]
+    pub(super) fn admitted(
+        room: &RoomStage,
+        head: &RequestHead<'_>,
+        reason: &Reason,
+    ) -> ControlFlow<Stop> {
+        if head.is_poll() {
+            return Break(Stop::Reply(Reply::admitted_poll(reason.clone())));
+        }
+        Self::without_link(room, head, reason)
+    }
+
+    /// Sends a visitor who has opened a link, and need not wait, to the page without the link.
+    #[inline]
+    pub(super) fn without_link(
+        room: &RoomStage,
+        head: &RequestHead<'_>,
+        reason: &Reason,
+    ) -> ControlFlow<Stop> {
+        match room.without_link(head) {
+            Some(location) => Break(Stop::Reply(Reply::without_link(reason.clone(), location))),
+            None => Continue(()),
+        }
+    }
+
     /// Answers a visitor who leaves.
     fn leave(&self, room: &RoomStage, head: &RequestHead<'_>, journey: &Journey) -> Stop {
         let visitor = &journey.visitor;
         let now = journey.times(&self.clock).now;
         if let Visitor::Proven(Opened::Ticket(ticket)) = visitor
-            && let Err(pause) = room.pace.charge(ticket, &self.callers.of(*head, None), now)
+            && let Err(pause) = room.pace.charge_post(ticket, &self.callers.of(*head, None), now)
         {
             return Stop::Reply(Reply::too_often(pause));
         }
@@ -60,7 +93,7 @@ impl Pipeline {
     fn transfer(&self, room: &RoomStage, head: &RequestHead<'_>, journey: &Journey) -> Reply {
         let now = journey.times(&self.clock).now;
         let visitor = &journey.visitor;
-        let charge = |ticket| room.pace.charge(ticket, &self.callers.of(*head, None), now);
+        let charge = |ticket| room.pace.charge_post(ticket, &self.callers.of(*head, None), now);
         let own = match visitor {
             Visitor::Proven(Opened::Ticket(ticket)) => Some(**ticket),
             Visitor::Inside(_)
@@ -82,11 +115,17 @@ impl Pipeline {
         {
             return Reply::too_often(pause);
         }
+        let rules = room.rules();
+        // A link never replaces a better place.
+        let is_ahead = own.is_some_and(|own| {
+            !rules.timing().has_lapsed(&own, now)
+                && order(&rules, &own, now) < order(&rules, &ticket, now)
+        });
         // A visitor who is already inside, for example in another tab, does not go back to the
         // line.
         let is_inside = matches!(visitor, Visitor::Proven(Opened::Pass(pass))
-            if room.accepts(pass, &room.rules(), now) || room.may_move(pass, now));
-        let ticket = (!is_inside).then_some(&ticket);
+            if journey.is_accepted || room.may_move(pass, now));
+        let ticket = (!is_inside && !is_ahead).then_some(&ticket);
         Reply::transferred(room.take_over(ticket, journey.source))
     }
 }

@@ -65,7 +65,7 @@ impl Pipeline {
         let rules = room.rules();
         let ticket = match &journey.visitor {
             Visitor::Proven(Opened::Ticket(ticket)) => **ticket,
-            Visitor::Proven(Opened::Pass(pass)) if room.accepts(pass, &rules, now) => {
+            Visitor::Proven(Opened::Pass(_)) if journey.is_accepted => {
                 return stop(Reply::nothing_to_push(Reason::AdmittedPass));
             }
             Visitor::Inside(_)
@@ -169,7 +169,7 @@ fn open(
     order: u64,
     network: Option<IpAddr>,
 ) -> Result<StreamPlace, (Reason, StatusCode)> {
-    streams.open(ticket.id, order, network, Instant::now()).map_err(|no| match no {
+    streams.open(ticket, order, network, Instant::now()).map_err(|no| match no {
         NotOpened::Ended => (Reason::RefusedPushEnded, StatusCode::SERVICE_UNAVAILABLE),
         NotOpened::Full => (Reason::RefusedPushFull, StatusCode::SERVICE_UNAVAILABLE),
         NotOpened::NetworkFull => (Reason::RefusedPushNetworkFull, StatusCode::TOO_MANY_REQUESTS),

@@ -10,7 +10,10 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use http::{
     HeaderName, HeaderValue, Response, StatusCode, Version,
-    header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, ORIGIN, RETRY_AFTER, TRANSFER_ENCODING},
+    header::{
+        CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, LOCATION, ORIGIN, RETRY_AFTER,
+        TRANSFER_ENCODING,
+    },
 };
 use waiting_room_core::{
     Reason, RoomRules, Ticket, Timestamp,
@@ -70,6 +73,17 @@ impl Reply {
     /// Lets the script of the waiting page reload the page.
     pub(super) fn admitted_poll(reason: Reason) -> Self {
         Self { outcome: Outcome::Admit, reason, retry_after: None, by: By::Room }
+    }
+
+    /// Sends a visitor who has opened a link, and needs no place, to the page without the link.
+    pub(super) fn without_link(reason: Reason, location: HeaderValue) -> Self {
+        let mut response = Response::new(Bytes::new());
+        *response.status_mut() = StatusCode::SEE_OTHER;
+        let headers = response.headers_mut();
+        headers.insert(LOCATION, location);
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        let by = By::Prepared(Some(Box::new(response)));
+        Self { outcome: Outcome::Admit, reason, retry_after: None, by }
     }
 
     /// Makes a visitor wait in the line until its ticket is due.
@@ -229,21 +243,19 @@ impl Reply {
 
     /// Refuses a request for which a gate has no permit.
     ///
-    /// After a timeout, the status determines whether `Retry-After` is needed. A 503 asks the
-    /// client to come back, so it has to state a time. A 504 reports only that this request failed.
+    /// Clients take a refusal without `Retry-After` as final. RFC 9110 section 10.2.3 allows the
+    /// header in any response, so a 504 states a time too, and so does a gate that is being drained:
+    /// the next request may reach another node.
     pub(super) fn at_gate(gate: GateRef, refused: &GateRefused, now: Timestamp) -> Self {
         let because = refused.because;
-        let is_asked_back = gate.concurrency().statuses == GateStatuses::Origin
-            && because == RefusedBecause::TimedOut;
-        let retry_after =
-            if is_asked_back { Some(gate.gate().retry_after(now)) } else { refused.retry_after };
+        let retry_after = refused.retry_after.unwrap_or_else(|| gate.gate().retry_after(now));
         let reason = match because {
             RefusedBecause::Drained => Reason::RefusedGateDrained,
             RefusedBecause::Evicted | RefusedBecause::Full => Reason::RefusedGateFull,
             RefusedBecause::Shed => Reason::RefusedGateShed,
             RefusedBecause::TimedOut => Reason::RefusedGateTimeout,
         };
-        Self::refused(reason, retry_after, By::Gate(gate, because))
+        Self::refused(reason, Some(retry_after), By::Gate(gate, because))
     }
 
     /// Ends a request whose client disconnected while the request was waiting at a gate. No client

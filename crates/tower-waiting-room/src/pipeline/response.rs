@@ -184,6 +184,13 @@ impl Pipeline {
             Some(answer) => answer,
             None => self.written(self.head(request, findings), journey, &reply),
         };
+        if let (Some(room), Some(token)) = (&self.room, journey.token.take()) {
+            room.attach(response.headers_mut(), journey.source, token);
+            if let Some(undelivered) = journey.undelivered.take() {
+                // The newcomer gets its pass even though another stage stopped this request.
+                undelivered.sent();
+            }
+        }
         // The extension map of the request is reused, because the request no longer needs it.
         // During a flood of refusals, a new map would cost three allocations per response. The map
         // is cleared first, because handles of an outer layer would hold permits if they were moved
@@ -195,7 +202,7 @@ impl Pipeline {
         response
     }
 
-    /// Renders a reply and attaches the token. The caller adds the reason.
+    /// Renders a reply. The caller adds the token and the reason.
     fn written(
         &self,
         head: RequestHead<'_>,
@@ -236,13 +243,6 @@ impl Pipeline {
                 now: journey.times(&self.clock).now,
             })
         });
-        if let (Some(room), Some(token)) = (&self.room, journey.token.take()) {
-            room.attach(response.headers_mut(), journey.source, token);
-            if let Some(undelivered) = journey.undelivered.take() {
-                // The newcomer gets its pass even though another stage stopped this request.
-                undelivered.sent();
-            }
-        }
         if reply.closes(head) {
             let close = HeaderValue::from_static("close");
             response.headers_mut().insert(CONNECTION, close);

@@ -27,6 +27,19 @@ use crate::{
 impl RoomPart for RoomStage {
     fn identify(&self, head: &RequestHead<'_>, now: Timestamp, journey: &mut Journey) {
         (journey.visitor, journey.source) = self.identify(head, now);
+        journey.is_accepted = RoomPart::accepts(self, &journey.visitor, now);
+    }
+
+    #[inline]
+    fn accepts(&self, visitor: &Visitor, now: Timestamp) -> bool {
+        match visitor {
+            Visitor::Proven(Opened::Pass(pass)) => self.accepts(pass, &self.rules(), now),
+            Visitor::Inside(_)
+            | Visitor::Outside(_)
+            | Visitor::Preflight
+            | Visitor::Proven(_)
+            | Visitor::Unknown => false,
+        }
     }
 
     fn is_for_push(&self, head: &RequestHead<'_>) -> bool {
@@ -127,18 +140,15 @@ impl Pipeline {
         // Only the room is suspended. The limits and gates stay in effect, because they protect the
         // service from individual clients even without a room.
         if rules.mode == RoomMode::Suspended {
+            Self::without_link(room, head, &Reason::Bypass("suspended".into()))?;
             return Self::pass_by(journey, "suspended");
         }
         if let Some(stop) = self.posted(room, head, journey) {
             return Break(stop);
         }
         match &journey.visitor {
-            Visitor::Proven(Opened::Pass(pass)) if room.accepts(pass, &rules, now) => {
-                // The script of the waiting page sends a poll to ask whether it may reload the
-                // page. The answer is yes, and the poll is not forwarded to the application.
-                if head.is_poll() {
-                    return Break(Stop::Reply(Reply::admitted_poll(Reason::AdmittedPass)));
-                }
+            Visitor::Proven(Opened::Pass(pass)) if journey.is_accepted => {
+                Self::admitted(room, head, &Reason::AdmittedPass)?;
                 // `refresh` returns at most one value: a fresh token that another request has
                 // fetched, or a renewal to poll while the application handles the request.
                 (journey.token, journey.renewal) = room.refresh(pass, &rules, now);

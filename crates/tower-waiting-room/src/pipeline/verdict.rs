@@ -56,14 +56,9 @@ impl Pipeline {
                 // because the slot is already taken.
                 journey.token = Some(room.admit(&pass, now));
                 journey.visitor = Visitor::Inside(pass);
-                // The script of the waiting page gets the pass with this answer, and then reloads
-                // the page. The poll itself is not forwarded to the application.
-                if head.is_poll() {
-                    Reply::admitted_poll(reason)
-                } else {
-                    journey.admitted = reason;
-                    return Continue(());
-                }
+                Self::admitted(room, head, &reason)?;
+                journey.admitted = reason;
+                return Continue(());
             }
             Ok(Verdict::Wait { ticket, reason }) => {
                 journey.token = Some(room.ticket_token(&ticket));

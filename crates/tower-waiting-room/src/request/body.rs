@@ -1,8 +1,8 @@
-//! Reads request bodies ahead, limits the wait for each frame, or discards the rest of a body.
+//! Reads request bodies ahead, ends bodies that arrive too slowly, or discards the rest of a body.
 //!
 //! ```text
 //!  the request waits at a gate ──► DisconnectProbe   reads ahead to detect a disconnect
-//!  the application runs ─────────► TimedBody         limits the wait for each frame
+//!  the application runs ─────────► PacedBody         ends a body that arrives too slowly
 //!  the request was refused ──────► linger            reads and discards the rest
 //! ```
 //!
@@ -12,9 +12,9 @@
 //! reads the body of a waiting request ahead, up to a bound. Before the request is forwarded, the
 //! frames that were read are put in front of the rest of the body.
 //!
-//! **Running.** The body is passed on frame by frame, with a limit on how long the application
-//! waits for each frame. A client that stops sending therefore cannot hold the permit of its
-//! request for longer than this limit.
+//! **Running.** The body is passed on frame by frame, and fails if the client sends it more slowly
+//! than a [`MinRate`] while the application is reading. A client that sends a byte now and then
+//! therefore cannot hold the permit of its request.
 //!
 //! **Refused.** If an HTTP/1 server closes a connection with unread data, the connection is reset,
 //! and the reset may overtake the answer (RFC 9112 section 9.6). A client in the middle of an
@@ -47,6 +47,8 @@ use tokio::{
     runtime::Handle,
     time::{self, Instant, Sleep},
 };
+
+use super::min_rate::MinRate;
 
 /// Reads the body of a waiting request, up to a bound, to detect when its client disconnects.
 ///
@@ -128,44 +130,47 @@ impl DisconnectProbe {
     }
 }
 
-/// Makes `body` fail with [`BodyReadTimeout`] if the application waits longer than `timeout` for a
-/// frame. Does nothing if the body is not axum's.
-pub(crate) fn bound_reads<B: 'static>(body: &mut B, timeout: Duration) {
+/// Makes `body` fail with [`BodyTooSlow`] if the application waits too long for its frames. Does
+/// nothing if the body is not axum's.
+pub(crate) fn bound_reads<B: 'static>(body: &mut B, min_rate: MinRate) {
     if let Some(body) = axum_body(body) {
-        *body = Body::new(TimedBody { body: Some(mem::take(body)), timeout, wait: None });
+        let left = MinRate::GRACE;
+        *body = Body::new(PacedBody { body: Some(mem::take(body)), min_rate, left, wait: None });
     }
 }
 
-/// The error that a request body returns if its client has sent nothing for
-/// [`Concurrency::body_read_timeout`](crate::Concurrency::body_read_timeout).
+/// The error that a request body returns if its client sends the body more slowly than
+/// [`Concurrency::min_rate`](crate::Concurrency::min_rate).
 ///
 /// This error is the source of the [`axum::Error`] that the application gets when it reads the
 /// body. The appropriate status is 408 (RFC 9110 section 15.5.9), but axum's own extractors answer
 /// with 400.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct BodyReadTimeout {
-    /// The time for which the application has waited for a frame.
-    pub timeout: Duration,
+pub struct BodyTooSlow {
+    /// The minimum rate, in bytes per second.
+    pub min_rate: u32,
 }
 
-impl fmt::Display for BodyReadTimeout {
+impl fmt::Display for BodyTooSlow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the client has sent no request body data for {:?}", self.timeout)
+        write!(f, "the client sends less than {} bytes of the body per second", self.min_rate)
     }
 }
 
-impl Error for BodyReadTimeout {}
+impl Error for BodyTooSlow {}
 
-/// A body that limits how long the application waits for each frame.
+/// A body that limits how long the application waits for its frames.
 ///
 /// The timer runs only while the application is waiting for a frame. An application that pauses
-/// between two reads, or does not read at all, never causes the timeout.
-struct TimedBody {
-    /// The inner body; `None` after the timeout, when the rest of the body has been dropped and the
-    /// application sees the end of the body.
+/// between two reads, or does not read at all, never makes the body fail.
+struct PacedBody {
+    /// The inner body; `None` after it has failed, when the rest of the body has been dropped and
+    /// the application sees the end of the body.
     body: Option<Body>,
-    timeout: Duration,
+    min_rate: MinRate,
+    /// The time for which the application may still wait, at the beginning of the current wait.
+    left: Duration,
     /// The timer; `None` until the application has to wait for a frame for the first time. A body
     /// that is always ready needs no timer.
     wait: Option<ReadTimer>,
@@ -176,32 +181,44 @@ struct ReadTimer {
     /// The timer, set to the deadline of the current wait or left at the deadline of an earlier
     /// wait.
     sleep: Pin<Box<Sleep>>,
-    /// Whether the application is waiting for a frame.
-    is_under_way: bool,
+    /// The beginning of the current wait, or `None` while the application is not waiting.
+    since: Option<Instant>,
 }
 
-impl TimedBody {
-    /// Returns `Ready` once the application has waited for `timeout`. Without a tokio runtime there
-    /// is no timer, so the timeout never occurs.
-    fn poll_timeout(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+impl PacedBody {
+    /// Returns `Ready` once the application has waited for too long. Without a tokio runtime there
+    /// is no timer, so the body never fails.
+    fn poll_too_slow(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let wait = match &mut self.wait {
             Some(wait) => wait,
             None if Handle::try_current().is_err() => return Poll::Pending,
             None => {
-                let sleep = Box::pin(time::sleep(self.timeout));
-                self.wait.insert(ReadTimer { sleep, is_under_way: true })
+                let sleep = Box::pin(time::sleep(self.left));
+                self.wait.insert(ReadTimer { sleep, since: Some(Instant::now()) })
             }
         };
         // The first poll of a wait starts the timer. Further polls during the same wait do not
-        // extend the timeout.
-        if !mem::replace(&mut wait.is_under_way, true) {
-            wait.sleep.as_mut().reset(Instant::now() + self.timeout);
+        // extend the time.
+        if wait.since.is_none() {
+            let now = Instant::now();
+            wait.since = Some(now);
+            wait.sleep.as_mut().reset(now + self.left);
         }
         wait.sleep.as_mut().poll(cx)
     }
+
+    /// Ends the current wait, if there is one, because the client has sent `bytes`.
+    fn received(&mut self, bytes: usize) {
+        // The timer is left running, and is reset when the next wait begins. A wake-up by the timer
+        // in the meantime has no effect.
+        let since = self.wait.as_mut().and_then(|wait| wait.since.take());
+        let waited = since.map_or(Duration::ZERO, |since| since.elapsed());
+        let left = self.left.saturating_sub(waited);
+        self.left = self.min_rate.earn(left, bytes, MinRate::LONGEST);
+    }
 }
 
-impl http_body::Body for TimedBody {
+impl http_body::Body for PacedBody {
     type Data = Bytes;
     type Error = BoxError;
 
@@ -213,18 +230,16 @@ impl http_body::Body for TimedBody {
         // The frame is polled before the timer, so a frame that arrives at the last moment is still
         // returned.
         match Pin::new(body).poll_frame(cx) {
-            Poll::Pending if self.poll_timeout(cx).is_ready() => {
+            Poll::Pending if self.poll_too_slow(cx).is_ready() => {
                 self.body = None;
-                let error = BodyReadTimeout { timeout: self.timeout };
-                Poll::Ready(Some(Err(error.into())))
+                let MinRate(min_rate) = self.min_rate;
+                Poll::Ready(Some(Err(BodyTooSlow { min_rate }.into())))
             }
             Poll::Pending => Poll::Pending,
             Poll::Ready(frame) => {
-                // The timer is left running, and is reset when the next wait begins. A wake-up by
-                // the timer in the meantime has no effect.
-                if let Some(wait) = &mut self.wait {
-                    wait.is_under_way = false;
-                }
+                let data = frame.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref());
+                let bytes = data.map_or(0, Bytes::len);
+                self.received(bytes);
                 // The wrapping `Body` boxes errors again. If the error were not unwrapped here, the
                 // application would find the original error one `source()` deeper than without the
                 // layer.

@@ -305,8 +305,7 @@ fn is_grpc(content_type: &[u8]) -> bool {
 /// Returns the media type in which a gRPC-Web client reads its answer, or `None` for a native
 /// client. A client may send binary messages and accept text.
 pub(crate) fn grpc_web_type(headers: &HeaderMap) -> Option<&[u8]> {
-    let first =
-        |name| Some(headers.get(name)?.as_bytes().split(|byte| b",;".contains(byte)).next()?);
+    let first = |name| headers.get(name)?.as_bytes().split(|byte| b",;".contains(byte)).next();
     let is_web = |value: &&[u8]| is_grpc(value) && value.get(16) == Some(&b'-');
     let content_type = first(CONTENT_TYPE).filter(is_web)?;
     Some(first(ACCEPT).filter(is_web).unwrap_or(content_type).trim_ascii())

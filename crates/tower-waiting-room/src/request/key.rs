@@ -124,8 +124,8 @@ impl Key {
     /// Identifies visitors by their sealed passes. All copies of a pass have the same key.
     ///
     /// A request without a valid pass is identified by the address of its client. This applies to
-    /// requests whose token is missing, forged or expired, and to all requests in a layer without a
-    /// room. A request with a ticket is charged under its new pass, after the room has admitted it.
+    /// requests whose token is missing, forged or expired, to passes whose sessions this node knows
+    /// to have ended, and to all requests in a layer without a room. A request with a ticket is charged under its new pass, after the room has admitted it.
     /// Clients cannot invent such keys, because each key requires a slot or an address.
     ///
     /// ```

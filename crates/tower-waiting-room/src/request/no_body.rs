@@ -6,6 +6,8 @@ use std::task::{Context, Poll};
 
 use http::Request;
 
+use super::min_rate::MinRate;
+
 /// A probe that never reports a disconnected client.
 pub(crate) struct DisconnectProbe;
 
@@ -26,8 +28,8 @@ impl DisconnectProbe {
 /// Does nothing. The server decides how to handle the rest of the body of a refused request.
 pub(crate) const fn linger<B>(_request: &mut Request<B>) {}
 
-/// Does nothing. Only a timeout in the server can end the request of a client that stops sending.
-pub(crate) const fn bound_reads<B>(_body: &mut B, _timeout: std::time::Duration) {}
+/// Does nothing. Only a timeout in the server can end the request of a client that sends slowly.
+pub(crate) const fn bound_reads<B>(_body: &mut B, _min_rate: MinRate) {}
 
 /// Returns false, because the layer cannot read any body.
 pub(crate) const fn has_unread_body<B>(_body: &B) -> bool {

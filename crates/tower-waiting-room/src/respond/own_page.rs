@@ -473,7 +473,7 @@ static SCRIPT: LazyLock<String> = LazyLock::new(|| {
 });
 
 /// The source expressions of the script, and of the style without a palette. A test computes them.
-const SCRIPT_SOURCE: &str = "'sha256-WjwNplEOEbeJe3c9D/+pYIYj+MFjELC7i6n5KHNQXIY='";
+const SCRIPT_SOURCE: &str = "'sha256-HvqPmtgepohjI7VCZRgFvIMGE9ekYundezmpLuKziZ0='";
 const STYLE_SOURCE: &str = "'sha256-Tqe7+TSoMsMvgIbQKTm0a5ovI6wV727vKoYpR1OZcmg='";
 
 /// The end of the title, and the icon. It is embedded, so that browsers do not request one through

@@ -2,8 +2,10 @@
   // in the fragment, which browsers send to no server.
   const transfer = headers => fetch(text.transfer, {method: 'POST', cache: 'no-store', credentials: 'same-origin', headers});
   const mark = '#waiting-room=', isLink = () => location.hash.startsWith(mark);
-  // Removes the token from the address.
-  const clean = () => { if (isLink()) history.replaceState(null, '', location.pathname + location.search); };
+  // The query without the mark, which tells the server that the address is a link.
+  const sign = 'waiting-room-link', query = () => location.search.replace(new RegExp('[?&]' + sign + '$'), '');
+  // Removes the token and the mark from the address.
+  const clean = () => { if (isLink()) history.replaceState(null, '', location.pathname + query()); };
   // Offers a link as soon as there is a place, which is kept for a while.
   const offer = () => {
     if (at('offer')) at('offer').classList.toggle('on', !at('keep').hidden);
@@ -12,6 +14,7 @@
     const answer = await transfer({accept: 'application/json'}).catch(() => ({}));
     if (!answer.ok) return fill('void', text.offline);
     const link = new URL(location.href);
+    link.search = query() + (query() ? '&' : '?') + sign;
     link.hash = mark + (await answer.json()).transfer;
     fill('void');
     at('link').value = link;

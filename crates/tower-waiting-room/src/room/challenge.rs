@@ -72,7 +72,7 @@ impl<'a> FirstTouch<'a> {
     }
 
     /// Returns the network of the client, as
-    /// [`places_per_network`](crate::config::WaitingRoomConfigBuilder::places_per_network) counts
+    /// [`shares`](crate::config::WaitingRoomConfigBuilder::shares) counts
     /// it: an IPv4 address, or the first address of an IPv6 network, which is a /64 by default.
     /// Returns `None` if the network is unknown.
     #[must_use]

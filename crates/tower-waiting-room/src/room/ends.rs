@@ -2,7 +2,8 @@
 //!
 //! An end is reported with the response that ends the session. If that is not possible, for example
 //! because the client has disconnected, the next requests that call the store report the end, a few
-//! ends with each request.
+//! ends with each request. A request waits for the end of its own visitor only: the other ends are
+//! reported while the store handles the request, and no request waits for them.
 
 use std::{
     collections::{BTreeMap, HashMap, hash_map::Entry},
@@ -27,8 +28,7 @@ impl Ends {
     /// The maximum number of session ends that may be waiting to be reported. This many take a few
     /// MiB. Further ends are dropped, and their slots become free when the sessions lapse.
     pub(super) const MAX: usize = 65_536;
-    /// The maximum number of ends of sessions that one request delivers. The number is small,
-    /// because the request has to wait for each delivery.
+    /// The maximum number of ends of sessions that one request delivers besides its own.
     const TOLD_AT_ONCE: usize = 8;
 
     /// Records that the end of a session has to be reported to the store. A later request reports
@@ -54,19 +54,23 @@ impl Ends {
         Owed { told: vec![id], ends: Arc::clone(self) }
     }
 
+    /// Takes the end of an earlier session of `asker` off the list, if there is one, for a caller
+    /// that delivers it before it asks the store about `asker`. A person has the same id in each
+    /// session, so a later delivery would end the person's next session.
+    pub(crate) fn take_own(self: &Arc<Self>, asker: VisitorId) -> Owed {
+        let EndList { by_age, numbers, .. } = &mut *self.list();
+        let number = numbers.remove(&asker);
+        if let Some(number) = number {
+            by_age.remove(&number);
+        }
+        Owed { told: number.map(|_| asker).into_iter().collect(), ends: Arc::clone(self) }
+    }
+
     /// Takes up to [`Self::TOLD_AT_ONCE`] ends of sessions off the list, oldest first, for a caller
     /// that delivers them to the store.
-    ///
-    /// If an earlier session of `asker` has ended, its end comes first, because the store is about
-    /// to be asked about `asker`. A person has the same id in each session, so a later delivery
-    /// would end the person's next session.
-    pub(crate) fn take_owed(self: &Arc<Self>, asker: VisitorId) -> Owed {
+    pub(crate) fn take_owed(self: &Arc<Self>) -> Owed {
         let mut taken = Vec::new();
         let mut list = self.list();
-        if let Some(number) = list.numbers.remove(&asker) {
-            list.by_age.remove(&number);
-            taken.push(asker);
-        }
         while taken.len() < Self::TOLD_AT_ONCE
             && let Some((_, id)) = list.by_age.pop_first()
         {
@@ -163,7 +167,7 @@ mod tests {
     fn delivered(ends: &Arc<Ends>) -> Vec<VisitorId> {
         let mut told = Vec::new();
         loop {
-            let mut owed = ends.take_owed(VisitorId::new(u128::MAX));
+            let mut owed = ends.take_owed();
             if owed.next().is_none() {
                 return told;
             }
@@ -178,7 +182,7 @@ mod tests {
     fn every_unsent_pass_of_a_flood_is_given_back() {
         let ends = Arc::new(Ends::default());
         Undelivered::new(VisitorId::new(1), Arc::clone(&ends)).sent();
-        assert_eq!(ends.take_owed(VisitorId::new(2)).next(), None);
+        assert_eq!(ends.take_owed().next(), None);
         for id in 0..20_500 {
             drop(Undelivered::new(VisitorId::new(id), Arc::clone(&ends)));
         }
@@ -201,11 +205,13 @@ mod tests {
     fn the_end_of_a_returning_visitor_is_delivered_first_and_once() {
         let ends = Arc::new(Ends::default());
         owe(&ends, 1..20);
-        let mut owed = ends.take_owed(VisitorId::new(19));
-        assert_eq!(owed.next(), Some(VisitorId::new(19)));
-        owed.is_told();
+        assert_eq!(ends.take_own(VisitorId::new(20)).next(), None);
+        let mut own = ends.take_own(VisitorId::new(19));
+        assert_eq!(own.next(), Some(VisitorId::new(19)));
+        own.is_told();
+        // The other ends are taken, and put back.
+        let owed = ends.take_owed();
         assert_eq!(owed.next(), Some(VisitorId::new(1)));
-        // The other ends were taken too, and are put back.
         drop(owed);
         let all = delivered(&ends);
         assert!(all.len() == 18 && !all.contains(&VisitorId::new(19)), "{all:?}");

@@ -5,9 +5,11 @@
 //! pace limits bound the cost of an abusive client:
 //!
 //! - Each **ticket** has a pace limit, which a client that obeys `Retry-After` never reaches.
-//! - Each **address** has a pace limit for tickets that are presented before they are due. It
-//!   bounds the cost of a client that has collected many tickets. Tickets that are due do not count
-//!   towards the pace limit of an address, so any number of visitors can wait behind one address.
+//! - Each **address** has a pace limit for requests that are not the check-in of a ticket that is
+//!   due: for tickets that are early or presented again, whichever copy, and for posts of scripts.
+//!   It bounds the cost of a client that has collected many tickets. One check-in in each interval
+//!   does not count towards the pace limit of an address, so any number of visitors can wait behind
+//!   one address.
 //!
 //! Each node enforces both pace limits on its own, in bounded memory and without a call to the
 //! store.
@@ -17,16 +19,18 @@ use std::time::Duration;
 use waiting_room_core::{
     ConfigError, Limiter, Quota, Ticket, Timestamp,
     rate::{
-        Algorithm,
+        Algorithm, KeyHash,
         charging::{LimiterCharge, charge_all},
     },
 };
 
 use crate::request::Caller;
 
-/// The pace limits of all tickets, and of all addresses that present tickets early.
+/// The pace limits of all tickets, and of all addresses that present tickets early or again.
 pub(crate) struct CheckInPace {
     tickets: Limiter,
+    /// The check-ins that are due, each of which costs as many units as its interval has seconds.
+    due: Limiter,
     addresses: Limiter,
 }
 
@@ -35,6 +39,13 @@ impl CheckInPace {
     /// asked to check in more often than every 2 s, but it may do so in several tabs of one
     /// browser.
     const PER_TICKET: Quota = Quota::per_second(4).burst(20);
+    /// The check-ins of each ticket that do not count towards the pace limit of its address: one
+    /// second of an interval for each second, and one interval of up to 30 s at once.
+    const DUE: Quota = Quota::per_second(1).burst(Self::LONGEST);
+    /// The longest interval that is distinguished, in seconds.
+    const LONGEST: u64 = 30;
+    /// The interval of the copy that an open push stream returns, which is due at once.
+    const AFTER_PUSH: u64 = 10;
     /// The pace limit of each address for tickets that are not due: 50 requests per second with
     /// bursts of up to 500 requests. This is enough for a school behind one address, with a few
     /// hundred visitors who reload the page at the same time.
@@ -43,6 +54,9 @@ impl CheckInPace {
     /// burst is available again, which takes up to 5 s. More tickets than this would have to be
     /// remembered only if millions of visitors were waiting.
     const MAX_TICKETS: usize = 1 << 16;
+    /// The maximum number of tickets whose check-ins are remembered, each for up to 30 s: those of
+    /// over 100 000 waiting visitors.
+    const MAX_DUE: usize = 1 << 18;
     /// The maximum number of addresses that are remembered. An address is remembered for up to 10
     /// s, and only if it presents tickets early.
     const MAX_ADDRESSES: usize = 1 << 14;
@@ -56,13 +70,14 @@ impl CheckInPace {
         let limiter = |quota, keys| Limiter::new(Algorithm::Gcra, &[quota], keys);
         Ok(Self {
             tickets: limiter(Self::PER_TICKET, Self::MAX_TICKETS)?,
+            due: limiter(Self::DUE, Self::MAX_DUE)?,
             addresses: limiter(Self::PER_ADDRESS, Self::MAX_ADDRESSES)?,
         })
     }
 
-    /// Charges a request that presents `ticket` at `now` against the pace limit of the ticket and,
-    /// if the ticket is not due yet, also against the pace limit of the client's address. If the
-    /// request exceeds either limit, it is charged against neither.
+    /// Charges a check-in with `ticket` at `now` against the pace limit of the ticket and, if the
+    /// ticket is not due or this node has seen it within its interval, also against the pace limit
+    /// of the client's address. If the request exceeds either limit, it is charged against neither.
     ///
     /// If the address is unknown, only the pace limit of the ticket applies.
     ///
@@ -76,9 +91,43 @@ impl CheckInPace {
         caller: &Caller<'_>,
         now: Timestamp,
     ) -> Result<(), Duration> {
+        let interval = match ticket.next_check_in.since(ticket.last_check_in).as_secs() {
+            0 if ticket.placed => Self::AFTER_PUSH,
+            seconds => seconds.clamp(1, Self::LONGEST),
+        };
         let key = caller.hasher.hash(&ticket.id.bits());
+        let is_in_turn = !ticket.is_early(now)
+            && charge_all(&mut [LimiterCharge::new(&self.due, key, 0, interval)], now);
+        let address = if is_in_turn { None } else { caller.address_hash() };
+        self.charge_both(ticket, key, address, now)
+    }
+
+    /// Charges the post of a script that presents `ticket` at `now`, as [`charge`](Self::charge)
+    /// charges a ticket that is not due.
+    ///
+    /// # Errors
+    ///
+    /// As for [`charge`](Self::charge).
+    pub(crate) fn charge_post(
+        &self,
+        ticket: &Ticket,
+        caller: &Caller<'_>,
+        now: Timestamp,
+    ) -> Result<(), Duration> {
+        let key = caller.hasher.hash(&ticket.id.bits());
+        self.charge_both(ticket, key, caller.address_hash(), now)
+    }
+
+    /// Charges a request against the pace limit of the ticket and, if it is given, that of an
+    /// address.
+    fn charge_both(
+        &self,
+        ticket: &Ticket,
+        key: KeyHash,
+        address: Option<KeyHash>,
+        now: Timestamp,
+    ) -> Result<(), Duration> {
         let of_ticket = LimiterCharge::new(&self.tickets, key, 0, 1);
-        let address = if ticket.is_early(now) { caller.address_hash() } else { None };
         let allowed = match address {
             Some(address) => {
                 let mut asks = [of_ticket, LimiterCharge::new(&self.addresses, address, 0, 1)];

@@ -66,8 +66,9 @@ impl Push {
     }
 
     /// Sets the maximum number of streams that are open on this node, from 1 to 1 000 000. The
-    /// default is 10 000. Each stream occupies a connection, or a part of an HTTP/2 connection, and
-    /// about a kilobyte of memory.
+    /// default is 10 000. Once half of them are open, the others are for visitors with a place in
+    /// line. Each stream occupies a connection, or a part of an HTTP/2 connection, and about a
+    /// kilobyte of memory.
     pub const fn max_streams(mut self, streams: u32) -> Self {
         self.max_streams = streams;
         self
@@ -75,7 +76,7 @@ impl Push {
 
     /// Sets the maximum number of streams that the clients of one network may hold on this node, at
     /// least 1. The default is 1 000. A network is an IPv4 address or a /64 of IPv6, as for
-    /// [`places_per_network`](crate::config::WaitingRoomConfigBuilder::places_per_network).
+    /// [`shares`](crate::config::WaitingRoomConfigBuilder::shares).
     pub const fn max_streams_per_network(mut self, streams: u32) -> Self {
         self.max_streams_per_network = streams;
         self

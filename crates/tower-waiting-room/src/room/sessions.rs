@@ -26,17 +26,24 @@
 //! Other nodes do not see this memory, so they accept the pass of an ended session until the pass
 //! is due for renewal. The store then refuses the renewal.
 //!
+//! # What has to be forgotten
+//!
+//! The memory has a bound, beyond which the entry that would be forgotten next is forgotten early. If
+//! it is an ended session, a node no longer trusts passes that expire as early as the passes of that
+//! session: the store is asked whether such a pass is still valid.
+//!
 //! # Locks
 //!
 //! A `DashMap` deadlocks if a thread accesses a shard while it holds a guard of the same shard.
 //! Therefore, no method sweeps the map or drops a [`Renewing`] while holding an entry.
 
 use std::{
+    collections::BTreeSet,
     fmt,
     hash::{BuildHasherDefault, Hasher},
     sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
     },
 };
 
@@ -49,13 +56,13 @@ use crate::{ambient::StageClock, telemetry::Telemetry};
 /// The sessions that this node has ended, has renewed, or is renewing. See the [module docs](self).
 #[derive(Debug)]
 pub(crate) struct Sessions {
-    /// The state of the session of each visitor. The number of entries is bounded by the number of
-    /// passes that this node has seen within the lifetime of a pass, because lapsed entries are
-    /// swept.
+    /// The state of the session of each visitor, with at most [`Self::MAX`] entries.
     known: DashMap<VisitorId, Known, BuildHasherDefault<IdHasher>>,
-    /// The number of entries added since the last sweep. An estimate is enough, so no memory
-    /// ordering is needed.
-    added: AtomicUsize,
+    /// For each entry, a time at which it may have no effect any more.
+    due: Mutex<BTreeSet<(Timestamp, VisitorId)>>,
+    /// The latest time, in nanoseconds, at which a pass expires whose end had to be forgotten.
+    /// Accesses are `Relaxed`, because the value is independent of all others.
+    watermark: AtomicU64,
     /// The sessions that have ended but are still counted by the store.
     pub(super) ends: Arc<Ends>,
     /// The clock of the store.
@@ -104,17 +111,19 @@ pub(crate) enum Stale {
 }
 
 impl Sessions {
-    /// The minimum number of entries added between two sweeps. A sweep visits all entries, so the
-    /// number of added entries must also be at least half the number of all entries. Sweeping
-    /// therefore costs an amortized constant number of visits for each added entry.
-    const SWEEP_AFTER: usize = 1_024;
+    /// The maximum number of entries, which take up to 25 MB. A client gets one with each pass that it
+    /// ends or renews, and with each place that it gives up.
+    const MAX: usize = if cfg!(test) { 1 << 10 } else { 1 << 18 };
+    /// The number of entries that may be removed whenever one is added.
+    const SWEPT_AT_ONCE: u32 = 4;
 
     /// Creates the memory of a node that has not seen any session. `clock` is the clock of the
     /// store, and `telemetry` reports the ends of sessions.
     pub(crate) fn new(clock: StageClock, telemetry: Telemetry) -> Self {
         Self {
             known: DashMap::default(),
-            added: AtomicUsize::new(0),
+            due: Mutex::default(),
+            watermark: AtomicU64::new(0),
             ends: Arc::default(),
             clock,
             telemetry,
@@ -124,6 +133,13 @@ impl Sessions {
     /// Returns whether the session of this pass has ended, as far as this node knows.
     pub(crate) fn is_ended(&self, pass: &Pass) -> bool {
         self.known.get(&pass.id).is_some_and(|known| known.has_ended(pass))
+    }
+
+    /// Returns whether this node would know if the session of this pass had ended here. If not, the
+    /// store has to confirm the pass.
+    pub(crate) fn trusts(&self, pass: &Pass) -> bool {
+        pass.expires_at.as_nanos() > self.watermark.load(Ordering::Relaxed)
+            || self.known.contains_key(&pass.id)
     }
 
     /// Ends the session of this pass on this node, on behalf of the application, and reports how
@@ -139,11 +155,7 @@ impl Sessions {
     /// with its ticket. The passes of these sessions have all expired at `until`.
     pub(crate) fn end_by_ticket(&self, id: VisitorId, now: Timestamp, until: Timestamp) {
         let ended = |forget_at| Known::Ended { accepted_at: now, forget_at };
-        let known = self.known.entry(id);
-        known
-            .and_modify(|known| *known = ended(known.forget_at().max(until)))
-            .or_insert(ended(until));
-        self.added.fetch_add(1, Ordering::Relaxed);
+        self.note(id, ended(until), now, |known| *known = ended(known.forget_at().max(until)));
     }
 
     /// Ends the session of this pass on this node only, and returns whether it was known to have
@@ -151,16 +163,12 @@ impl Sessions {
     fn end(&self, pass: &Pass) -> bool {
         let ended = |forget_at| Known::Ended { accepted_at: pass.accepted_at, forget_at };
         let mut had_ended = false;
-        self.known
-            .entry(pass.id)
+        self.note(pass.id, ended(pass.expires_at), self.clock.now(), |known| {
+            had_ended = known.has_ended(pass);
             // The entry may belong to a newer pass that expires later. The end must be remembered
             // until the newer pass has expired too.
-            .and_modify(|known| {
-                had_ended = known.has_ended(pass);
-                *known = ended(known.forget_at().max(pass.expires_at));
-            })
-            .or_insert(ended(pass.expires_at));
-        self.added.fetch_add(1, Ordering::Relaxed);
+            *known = ended(known.forget_at().max(pass.expires_at));
+        });
         had_ended
     }
 
@@ -175,8 +183,6 @@ impl Sessions {
         now: Timestamp,
         due: impl Fn(&Pass) -> bool,
     ) -> Stale {
-        // The sweep runs before the entry is locked, because a sweep locks all shards of the map.
-        self.sweep(now);
         let entry = self.known.entry(pass.id);
         if let Entry::Occupied(entry) = &entry {
             match *entry.get() {
@@ -188,8 +194,11 @@ impl Sessions {
         }
         // The decision and this change happen while the entry is locked, so exactly one of two
         // parallel requests renews the pass.
-        entry.insert(Known::Renewing { forget_at: pass.expires_at });
-        self.added.fetch_add(1, Ordering::Relaxed);
+        let is_new = matches!(entry, Entry::Vacant(_));
+        drop(entry.insert(Known::Renewing { forget_at: pass.expires_at }));
+        if is_new {
+            self.make_room(pass.id, pass.expires_at, now);
+        }
         Stale::Renew(Renewing { id: pass.id, sessions: Arc::clone(self) })
     }
 
@@ -211,25 +220,43 @@ impl Sessions {
     /// other requests.
     pub(crate) fn has_moved(&self, pass: Pass) {
         let newest = Known::Renewed(pass);
-        self.known
-            .entry(pass.id)
+        self.note(pass.id, newest, self.clock.now(), |known| {
             // An end is final, so the pass is not recorded if its session has ended in the meantime.
-            .and_modify(|known| {
-                if !known.has_ended(&pass) {
-                    *known = newest;
-                }
-            })
-            .or_insert(newest);
-        self.added.fetch_add(1, Ordering::Relaxed);
+            if !known.has_ended(&pass) {
+                *known = newest;
+            }
+        });
     }
 
-    /// Removes the entries that no longer have an effect, if enough entries have been added since
-    /// the last sweep.
-    pub(crate) fn sweep(&self, now: Timestamp) {
-        let added = self.added.load(Ordering::Relaxed);
-        if added >= Self::SWEEP_AFTER && added >= self.known.len() / 2 {
-            self.added.store(0, Ordering::Relaxed);
-            self.known.retain(|_, known| known.forget_at() > now);
+    /// Adds an entry, or changes the entry that exists.
+    fn note(&self, id: VisitorId, new: Known, now: Timestamp, change: impl FnOnce(&mut Known)) {
+        match self.known.entry(id) {
+            Entry::Occupied(mut entry) => return change(entry.get_mut()),
+            Entry::Vacant(entry) => drop(entry.insert(new)),
+        }
+        self.make_room(id, new.forget_at(), now);
+    }
+
+    /// Lists a new entry, and removes a few entries that have no effect any more, or that there is
+    /// no room for.
+    fn make_room(&self, id: VisitorId, forget_at: Timestamp, now: Timestamp) {
+        let mut due = self.due.lock().unwrap_or_else(PoisonError::into_inner);
+        due.insert((forget_at, id));
+        for _ in 0..Self::SWEPT_AT_ONCE {
+            let is_full = due.len() > Self::MAX;
+            let Some(&(at, id)) = due.first().filter(|(at, _)| is_full || *at <= now) else {
+                return;
+            };
+            due.remove(&(at, id));
+            let is_over = |known: &Known| is_full || known.forget_at() <= now;
+            match self.known.remove_if(&id, |_, known| is_over(known)) {
+                Some((_, Known::Ended { forget_at, .. })) if forget_at > now => {
+                    self.watermark.fetch_max(forget_at.as_nanos(), Ordering::Relaxed);
+                }
+                Some(_) => {}
+                // A renewal has prolonged the entry.
+                None => due.extend(self.known.get(&id).map(|known| (known.forget_at(), id))),
+            }
         }
     }
 }

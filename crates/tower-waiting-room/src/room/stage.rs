@@ -167,7 +167,11 @@ impl RoomStage {
 
     /// Returns the parts of the room that its operator observes and changes.
     pub(crate) fn operated(&self) -> Operated {
-        Operated { store: Arc::clone(&self.store), push: self.push.clone() }
+        Operated {
+            store: Arc::clone(&self.store),
+            push: self.push.clone(),
+            telemetry: self.telemetry.clone(),
+        }
     }
 
     /// Returns the current rules of the room.
@@ -180,15 +184,15 @@ impl RoomStage {
         self.store.plan()
     }
 
-    /// Returns `true` unless the pass is from another site, its session has ended, or the session
-    /// may lapse before the store hears of the request. During an outage, the local room of the
+    /// Returns `true` unless the pass is from another site, its session has ended or may have, or the
+    /// session may lapse before the store hears of the request. During an outage, the local room of the
     /// node counts the pass.
     ///
     /// The pass was valid when the request arrived, and may have expired while the request waited.
     #[inline]
     pub(crate) fn accepts(&self, pass: &Verified<Pass>, rules: &RoomRules, now: Timestamp) -> bool {
         let is_here = !self.is_from_elsewhere(pass) && !self.sessions.is_ended(pass);
-        if !is_here || pass.expires_at <= now {
+        if !is_here || !self.sessions.trusts(pass) || pass.expires_at <= now {
             return false;
         }
         if self.outage.is_on() {
@@ -213,10 +217,10 @@ impl RoomStage {
     /// Asks the store about a visitor who checks in with a ticket, who continues the session of a
     /// pass that has expired or is about to, who moves from another site, or who enters as a newcomer.
     ///
-    /// A few ends of sessions that the store has not been told of yet are delivered first, because
-    /// the visitor may be waiting for the slots that these ends free. If an end cannot be
-    /// delivered, the store is not asked about the visitor, and the error of the delivery is
-    /// returned.
+    /// If the store has not been told yet that an earlier session of the visitor has ended, this end
+    /// is delivered first. If it cannot be delivered, the store is not asked about the visitor, and
+    /// the error of the delivery is returned. The ends of a few other sessions are delivered at the
+    /// same time as the question, which does not wait for them.
     ///
     /// # Cancel safety
     ///
@@ -271,8 +275,8 @@ impl RoomStage {
         self.put(Question::Stay(ticket), Duration::ZERO)
     }
 
-    /// Waits for the time `after`, delivers the ends of sessions, and then puts a question to the
-    /// store.
+    /// Waits for the time `after`, and puts a question to the store while ends of sessions are
+    /// delivered.
     fn put(&self, question: Question, after: Duration) -> BoxFuture<Result<Verdict, StoreError>> {
         let ends = Arc::clone(&self.sessions.ends);
         self.store.ask(question, after, ends, Arc::clone(&self.outage))

@@ -6,13 +6,19 @@
 //! sessions that are delivered first, and what the node does if the store does not answer. A call
 //! therefore needs only one boxed future, and the verbs are not boxed individually.
 
-use std::{fmt, pin::Pin, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    future::poll_fn,
+    pin::{Pin, pin},
+    sync::Arc,
+    time::Duration,
+};
 
-use tokio::time::Instant;
+use tokio::{runtime::Handle, time::Instant};
 use waiting_room_core::{
     Pass, RoomRules, Store, StoreError, Timestamp, Verdict,
     room::{
-        PassHome, Renewal, RoomNode, RoomSnapshot,
+        PassHome, Renewal, RoomNode, RoomSnapshot, Shares,
         event::{RoomPlan, Schedule},
     },
 };
@@ -23,7 +29,7 @@ use super::{
     sessions::Renewing,
     streams::Streams,
 };
-use crate::ambient::StageClock;
+use crate::{ambient::StageClock, misconfiguration::Misconfiguration, telemetry::Telemetry};
 
 /// The store of a room, and the policy for its outages.
 #[derive(Clone, Debug)]
@@ -37,6 +43,22 @@ pub(crate) struct SharedRoom {
 pub(crate) struct Operated {
     pub(crate) store: Arc<dyn RoomStore>,
     pub(crate) push: Option<Arc<Streams>>,
+    pub(super) telemetry: Telemetry,
+}
+
+impl Operated {
+    /// Returns the figures of the room, and reports a network that holds more than the share that a
+    /// network has by default while others wait.
+    pub(crate) async fn snapshot(&self) -> Result<RoomSnapshot, StoreError> {
+        let room = self.store.snapshot().await?;
+        let share =
+            Shares::Auto.slots(room.total_active_users).map_or(u32::MAX, |[share, ..]| share);
+        let held = room.slots_of_one_network.max(room.places_of_one_network);
+        if room.present > 0 && held > share {
+            self.telemetry.misconfigured(Misconfiguration::OneNetwork);
+        }
+        Ok(room)
+    }
 }
 
 /// A change of the rules of a room.
@@ -65,7 +87,8 @@ pub(crate) trait RoomStore: Send + Sync {
 
     fn home(&self) -> Option<PassHome>;
 
-    /// Waits for `after`, delivers the ends of sessions, and then puts a question to the store.
+    /// Waits for `after`, and puts a question to the store, after the end of the visitor's own earlier
+    /// session. Meanwhile, other ends of sessions are delivered.
     fn ask(
         &self,
         question: Question,
@@ -141,14 +164,16 @@ impl<St: Store> RoomStore for St {
             if !after.is_zero() {
                 tokio::time::sleep(after).await;
             }
-            let mut owed = ends.take_owed(question.asker());
-            while let Some(id) = owed.next() {
-                if let Err(error) = Store::leave(&store, id).await {
-                    return outage.unanswered(&store, question, error);
-                }
-                owed.is_told();
+            if let Err(error) = deliver(&store, ends.take_own(question.asker())).await {
+                return outage.unanswered(&store, question, error);
             }
-            outage.ask(&store, question).await
+            let others = ends.take_owed();
+            if others.next().is_none() {
+                return outage.ask(&store, question).await;
+            }
+            let leaver = store.clone();
+            let told = Box::pin(async move { _ = deliver(&leaver, others).await });
+            meanwhile(told, outage.ask(&store, question)).await
         })
     }
 
@@ -207,6 +232,32 @@ impl<St: Store> RoomStore for St {
     fn schedule(&self, schedule: Schedule) -> Answer<'_, ()> {
         Box::pin(Store::schedule(self, schedule))
     }
+}
+
+/// Delivers these ends of sessions. After an error, those that are left go back on the list.
+async fn deliver<St: Store>(store: &St, mut owed: Owed) -> Result<(), StoreError> {
+    while let Some(id) = owed.next() {
+        Store::leave(store, id).await?;
+        owed.is_told();
+    }
+    Ok(())
+}
+
+/// Answers a question while `told` runs, but does not wait for `told`. If `told` is not complete by
+/// then, it continues in a task of its own, or is dropped if there is no runtime.
+async fn meanwhile<T>(mut told: BoxFuture<()>, question: impl Future<Output = T>) -> T {
+    let mut question = pin!(question);
+    let mut is_told = false;
+    let answer = poll_fn(|cx| {
+        // A store in memory frees the slots before it answers.
+        is_told = is_told || told.as_mut().poll(cx).is_ready();
+        question.as_mut().poll(cx)
+    })
+    .await;
+    if !is_told && let Ok(runtime) = Handle::try_current() {
+        runtime.spawn(told);
+    }
+    answer
 }
 
 impl fmt::Debug for dyn RoomStore {

@@ -32,7 +32,7 @@ use std::{
 
 use smallvec::SmallVec;
 use tokio::time::Instant;
-use waiting_room_core::VisitorId;
+use waiting_room_core::{Ticket, VisitorId};
 
 use super::push::Push;
 use crate::telemetry::{StreamEnd, Telemetry};
@@ -49,7 +49,7 @@ pub(crate) struct Streams {
 pub(crate) enum NotOpened {
     /// The node has ended all streams.
     Ended,
-    /// The node or the visitor already has the maximum number of streams.
+    /// The node has no stream left for this ticket, or the visitor has the maximum number of streams.
     Full,
     /// The client's network already has the maximum number of streams.
     NetworkFull,
@@ -136,14 +136,17 @@ impl Streams {
         Self { push, telemetry, open: Mutex::default() }
     }
 
-    /// Opens a stream for a visitor at `order` in the line.
+    /// Opens a stream for a ticket at `order` in the line.
+    ///
+    /// Once half of the streams are open, the others are for tickets with a place: a client can have
+    /// any number of first tickets, but its network has a share of the places.
     ///
     /// # Errors
     ///
     /// Returns the reason if a bound is reached or all streams have been ended.
     pub(crate) fn open(
         self: &Arc<Self>,
-        id: VisitorId,
+        ticket: &Ticket,
         order: u64,
         network: Option<IpAddr>,
         now: Instant,
@@ -151,7 +154,7 @@ impl Streams {
         let mut open = self.locked();
         let mut wakers = open.pass_over_late(now);
         wakers.extend(open.end_overdue(now, &self.telemetry));
-        let opened = open.insert(&self.push, id, order, network, now);
+        let opened = open.insert(&self.push, ticket, order, network, now);
         drop(open);
         wakers.into_iter().for_each(Waker::wake);
         let streams = Arc::clone(self);
@@ -235,7 +238,7 @@ impl Open {
     fn insert(
         &mut self,
         push: &Push,
-        id: VisitorId,
+        ticket: &Ticket,
         order: u64,
         network: Option<IpAddr>,
         now: Instant,
@@ -243,12 +246,14 @@ impl Open {
         if self.is_ended {
             return Err(NotOpened::Ended);
         }
+        let id = ticket.id;
         let of_visitor = self.of_visitor.get(&id).copied().unwrap_or_default();
         let of_network = network.and_then(|network| self.of_network.get(&network)).copied();
         if of_network.unwrap_or_default() >= push.max_streams_per_network {
             return Err(NotOpened::NetworkFull);
         }
-        let is_full = self.streams.len() >= push.max_streams as usize;
+        let most = if ticket.placed { push.max_streams } else { push.max_streams.div_ceil(2) };
+        let is_full = self.streams.len() >= most as usize;
         if is_full || of_visitor >= Streams::PER_VISITOR {
             return Err(NotOpened::Full);
         }

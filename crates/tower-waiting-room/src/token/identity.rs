@@ -1,46 +1,46 @@
 //! Visitor ids, which show whether visitors share a network without revealing the network.
 //!
-//! An id has 128 bits, of which 32 are a hash of the visitor's network. The id is generated at the
-//! first touch and sealed into every token of the visitor. The room counts the places of each
-//! network by this hash, so it needs only one counter in memory for each network. An id has this
-//! layout:
+//! An id has 128 bits, of which 48 are hashes of the visitor's networks: of the /16, /24 and address
+//! in IPv4, and of the /32, /48 and /64 in IPv6. The id is generated at the first touch and sealed
+//! into every token of the visitor. The room counts the slots and places of each network by these
+//! hashes, so it needs only a few counters in memory for each network. An id has this layout:
 //!
 //! ```text
-//!   bits   127 … 96     95 … 64      63 … 0
-//!         ┌──────────┬────────────┬──────────┐
-//!         │ random   │ network    │ random   │
-//!         └──────────┴────────────┴──────────┘
+//!   bits   127 … 112    111 … 96   95 … 80    79 … 64    63 … 0
+//!         ┌───────────┬──────────┬──────────┬──────────┬──────────┐
+//!         │ random    │ wide     │ middle   │ narrow   │ random   │
+//!         └───────────┴──────────┴──────────┴──────────┴──────────┘
 //! ```
 //!
-//! The hash is keyed with a secret that is derived from the sealing key. All nodes with the same
+//! Each hash is keyed with a secret that is derived from the sealing key. All nodes with the same
 //! sealing key therefore compute the same hash, clients cannot choose networks that collide, and
 //! the contents of the store do not reveal addresses.
 //!
 //! - While a key is being replaced, nodes that seal with different keys compute different hashes.
-//!   During this time, a network may use its quota of places once for each key.
-//! - Two networks have the same hash with a probability of 2⁻³², and then share one quota of
-//!   places.
-//! - An unknown network is stored as zero. No known network has the hash zero.
+//!   During this time, a network may use its share once for each key.
+//! - Two networks have the same hash with a probability of 2⁻¹⁶, if they are in the same network at
+//!   the next level, and then have one share.
+//! - An unknown network is stored as zero. No known wide network has the hash zero.
 //!
 //! The id of a person that the application identifies is not random, so that the person has the same
 //! id on each of its devices:
 //!
 //! ```text
-//!   bits   127 … 96     95 … 64      63 … 0
-//!         ┌──────────┬────────────┬──────────┐
-//!         │ `PERSON` │ 0          │ identity │
-//!         └──────────┴────────────┴──────────┘
+//!   bits   127 … 112    111 … 96   95 … 64    63 … 0
+//!         ┌───────────┬──────────┬──────────┬──────────┐
+//!         │ `PERSON`  │ 0        │ `PERSON` │ identity │
+//!         └───────────┴──────────┴──────────┴──────────┘
 //! ```
 //!
-//! - The devices of a person are in different networks, so the person's id contains no network.
+//! - The devices of a person are in different networks, so the person's id contains no network. A random id never looks like one: it has a wide network, or
+//!   zeros in all bits of the networks.
 //! - While a key is being replaced, a person may have one id for each key. A token with either of
 //!   them is accepted.
-//! - Two persons have the same id with a probability of 2⁻⁶⁴, and a random id looks like that of a
-//!   person with a probability of 2⁻³².
+//! - Two persons have the same id with a probability of 2⁻⁶⁴.
 
-use std::{iter, net::IpAddr, num::NonZeroU32};
+use std::{hash::Hash, iter, net::IpAddr, num::NonZeroU16};
 
-use waiting_room_core::{VisitorId, rate::KeyHasher};
+use waiting_room_core::{VisitorId, rate::KeyHasher, room::Network};
 
 use super::keys::KeyRing;
 use crate::ambient::random_visitor_id;
@@ -91,18 +91,27 @@ impl Identities {
     /// the network is unknown. Visitors from an unknown network are not counted against any
     /// network.
     pub(crate) fn draw(&self, network: Option<IpAddr>) -> VisitorId {
-        random_visitor_id().of_network(network.map(|network| self.hash(network)))
+        random_visitor_id().of_network(network.map(|network| self.nested(network)))
     }
 
-    /// Returns the upper 32 bits of the keyed hash of a network.
-    fn hash(&self, network: IpAddr) -> NonZeroU32 {
-        let hash = match network {
-            IpAddr::V4(address) => self.hasher.hash(&address.to_bits()),
-            IpAddr::V6(address) => self.hasher.hash(&address.to_bits()),
+    /// Returns the hashes of a network and of the networks around it.
+    fn nested(&self, network: IpAddr) -> Network {
+        let [wide, middle, narrow] = match network {
+            IpAddr::V4(address) => {
+                [16, 8, 0].map(|host| self.hash(host, address.to_bits() >> host))
+            }
+            IpAddr::V6(address) => {
+                [96, 80, 0].map(|host| self.hash(host, address.to_bits() >> host))
+            }
         };
-        let [a, b, c, d, ..] = hash.as_u64().to_be_bytes();
         // Zero means an unknown network, so a network with the hash zero gets the hash 1 instead.
-        NonZeroU32::new(u32::from_be_bytes([a, b, c, d])).unwrap_or(NonZeroU32::MIN)
+        Network::new(NonZeroU16::new(wide).unwrap_or(NonZeroU16::MIN), middle, narrow)
+    }
+
+    /// Returns the upper 16 bits of the keyed hash of a prefix, without its `host` bits.
+    fn hash(&self, host: u32, prefix: impl Hash) -> u16 {
+        let [a, b, ..] = self.hasher.hash(&(host, prefix)).as_u64().to_be_bytes();
+        u16::from_be_bytes([a, b])
     }
 }
 
@@ -111,8 +120,8 @@ fn person(by: &KeyHasher, identity: &str) -> VisitorId {
     VisitorId::new(PERSON << 64 | u128::from(by.hash(identity).as_u64()))
 }
 
-/// The upper half of the id of a person: the letters `PERS`, and no network.
-const PERSON: u128 = 0x5045_5253_0000_0000;
+/// The upper half of the id of a person: the letters `PE`, no network, and the letters `RSON`.
+const PERSON: u128 = 0x5045_0000_5253_4f4e;
 
 #[cfg(test)]
 mod tests {
@@ -123,7 +132,7 @@ mod tests {
         Identities::new(&KeyRing::new(TokenKey::from_bytes([byte; TokenKey::LEN])))
     }
 
-    fn network(by: &Identities, address: &str) -> Option<NonZeroU32> {
+    fn network(by: &Identities, address: &str) -> Option<Network> {
         by.draw(Some(address.parse().unwrap())).network()
     }
 
@@ -134,7 +143,7 @@ mod tests {
         let bob = by.draw(Some("192.0.2.1".parse().unwrap()));
         assert_eq!(ann.network(), bob.network());
         let different = ann.bits() ^ bob.bits();
-        assert!(different >> 96 != 0 && different << 64 != 0, "{different:x}");
+        assert!(different >> 112 != 0 && different << 64 != 0, "{different:x}");
         assert_ne!(network(&by, "192.0.2.1"), network(&by, "192.0.2.2"));
         assert_ne!(network(&by, "192.0.2.1"), network(&identities(2), "192.0.2.1"));
         assert_eq!(by.draw(None).network(), None);
@@ -180,7 +189,7 @@ mod tests {
     fn hashes_of_persons_that_nodes_share_never_change() {
         assert_eq!(
             format!("{:032x}", identities(1).of_person("ann").bits()),
-            "50455253000000003acc227e0eb4dfcc"
+            "5045000052534f4e3acc227e0eb4dfcc"
         );
     }
 
@@ -188,7 +197,8 @@ mod tests {
     /// nodes.
     #[test]
     fn hashes_of_networks_that_nodes_share_never_change() {
-        let of = |address| format!("{:08x}", network(&identities(1), address).unwrap());
-        assert_eq!([of("192.0.2.1"), of("2001:db8:1:1::")], ["8c8c6e6e", "545894db"]);
+        let of =
+            |address| format!("{:012x}", network(&identities(1), address).unwrap().levels()[0]);
+        assert_eq!([of("192.0.2.1"), of("2001:db8:1:1::")], ["8b4ee7c1ef76", "5fccc4c21589"]);
     }
 }

@@ -6,6 +6,7 @@
 //! ticket  layout 4 │ id 16 │ first_seen 8 │ last_check_in 8 │ next_check_in 8
 //!                  │ shown_position 4 │ p25 4 │ p50 4 │ p75 4 │ flags 4
 //!         with a number in a draw, also: draw 4 │ number 4 │ place 4 │ entrants 4
+//!         of a late place, also: late_by 4 │ zeros 12
 //! ```
 //!
 //! All numbers are little-endian. Timestamps are in nanoseconds since the Unix epoch, and waits are
@@ -16,7 +17,7 @@
 //! bits 19 to 31 contain the head start. A release without head starts rejects a ticket that has
 //! one. A ticket with a number in the draw of an event has layout 2. Before the draw, its place is
 //! 0 and the number of entrants is `u32::MAX`. A pass with a home, which is one of several sites,
-//! has layout 3. The lengths of a pass and of a ticket are multiples of 16, the block size of the
+//! has layout 3. A ticket of a late place has layout 4. The lengths of a pass and of a ticket are multiples of 16, the block size of the
 //! cipher in bytes, because a partial block would cost one more call to the cipher.
 //!
 //! Every change to the layout increments the layout number. A payload with an unknown layout
@@ -92,8 +93,8 @@ pub(super) fn encode_pass_of_site(pass: &Pass, home: PassHome) -> [u8; PASS_OF_S
 }
 
 /// Encodes a ticket with a number in a draw. Decoding the result returns the same ticket.
-pub(super) fn encode_entrant(ticket: &Ticket, entrant: Entrant) -> [u8; ENTRANT_LEN] {
-    let mut bytes = [0; ENTRANT_LEN];
+pub(super) fn encode_entrant(ticket: &Ticket, entrant: Entrant) -> [u8; LONG_TICKET_LEN] {
+    let mut bytes = [0; LONG_TICKET_LEN];
     let (front, rest) = bytes.split_at_mut(TICKET_LEN);
     front.copy_from_slice(&encode_ticket(ticket));
     front[..4].copy_from_slice(&LAYOUT_OF_ENTRANT.to_le_bytes());
@@ -102,6 +103,16 @@ pub(super) fn encode_entrant(ticket: &Ticket, entrant: Entrant) -> [u8; ENTRANT_
     writer.put(entrant.number.to_le_bytes());
     writer.put(entrant.place.unwrap_or(NO_PLACE).to_le_bytes());
     writer.put(entrant.entrants.unwrap_or(NOT_DRAWN).to_le_bytes());
+    bytes
+}
+
+/// Encodes the ticket of a late place. Decoding the result returns the same ticket.
+pub(super) fn encode_late(ticket: &Ticket) -> [u8; LONG_TICKET_LEN] {
+    let mut bytes = [0; LONG_TICKET_LEN];
+    let (front, rest) = bytes.split_at_mut(TICKET_LEN);
+    front.copy_from_slice(&encode_ticket(ticket));
+    front[..4].copy_from_slice(&LAYOUT_OF_LATE.to_le_bytes());
+    Writer(rest).put(ticket.late_by.to_le_bytes());
     bytes
 }
 
@@ -169,7 +180,12 @@ fn decode_pass_of_site(bytes: &[u8]) -> Result<Pass, OpenError> {
 pub(super) fn decode_ticket(bytes: &[u8]) -> Result<Ticket, OpenError> {
     let mut reader = Reader(bytes);
     let has_entrant = bytes.starts_with(&LAYOUT_OF_ENTRANT.to_le_bytes());
-    reader.begin(if has_entrant { LAYOUT_OF_ENTRANT } else { LAYOUT })?;
+    let is_late = bytes.starts_with(&LAYOUT_OF_LATE.to_le_bytes());
+    reader.begin(match (has_entrant, is_late) {
+        (true, _) => LAYOUT_OF_ENTRANT,
+        (false, true) => LAYOUT_OF_LATE,
+        (false, false) => LAYOUT,
+    })?;
     let id = reader.take_id()?;
     let first_seen = reader.take_time()?;
     let last_check_in = reader.take_time()?;
@@ -178,6 +194,7 @@ pub(super) fn decode_ticket(bytes: &[u8]) -> Result<Ticket, OpenError> {
     let wait = [reader.take_u32()?, reader.take_u32()?, reader.take_u32()?];
     let flags = reader.take_u32()?;
     let entrant = if has_entrant { Some(reader.take_entrant()?) } else { None };
+    let late_by = if is_late { reader.take_late_by()? } else { 0 };
     reader.end()?;
     let promised = (flags & PROMISED) >> PROMISED_SHIFT;
     let head_start = u16::try_from(flags >> HEAD_START_SHIFT).map_err(|_| OpenError::Malformed)?;
@@ -192,6 +209,7 @@ pub(super) fn decode_ticket(bytes: &[u8]) -> Result<Ticket, OpenError> {
     ticket.is_approximate = flags & APPROXIMATE != 0;
     ticket.promised_wait = promised.checked_sub(1).map(|wait| Duration::from_secs(wait.into()));
     ticket.entrant = entrant;
+    ticket.late_by = late_by;
     Ok(ticket)
 }
 
@@ -261,6 +279,11 @@ impl Reader<'_> {
         }
     }
 
+    fn take_late_by(&mut self) -> Result<u32, OpenError> {
+        let late_by = self.take_u32()?;
+        if self.take::<12>()? == [0; 12] { Ok(late_by) } else { Err(OpenError::Malformed) }
+    }
+
     fn take_entrant(&mut self) -> Result<Entrant, OpenError> {
         let draw = self.take_u32()?;
         let number = self.take_u32()?;
@@ -290,10 +313,10 @@ fn seconds(wait: Duration) -> u32 {
 pub(super) const PASS_LEN: usize = 48;
 /// The length of an encoded pass with a home, in bytes.
 const PASS_OF_SITE_LEN: usize = 64;
-/// The length of an encoded ticket without a number in a draw, in bytes.
+/// The length of an encoded ticket without a number in a draw, in its order of arrival, in bytes.
 pub(super) const TICKET_LEN: usize = 64;
-/// The length of an encoded ticket with a number in a draw, in bytes.
-const ENTRANT_LEN: usize = 80;
+/// The length of any other encoded ticket, in bytes.
+const LONG_TICKET_LEN: usize = 80;
 
 /// The layout number of passes without a home, and of tickets without a draw number.
 const LAYOUT: u32 = 1;
@@ -301,6 +324,8 @@ const LAYOUT: u32 = 1;
 const LAYOUT_OF_ENTRANT: u32 = 2;
 /// The layout number of passes with a home.
 const LAYOUT_OF_SITE: u32 = 3;
+/// The layout number of tickets of late places.
+const LAYOUT_OF_LATE: u32 = 4;
 /// The encoded place of an entrant before the draw. The first place is 1.
 const NO_PLACE: u32 = 0;
 /// The encoded number of entrants before the draw.

@@ -169,7 +169,8 @@ impl Tokens {
     /// Seals a ticket, as a token of this kind.
     fn seal_place(&self, kind: Kind, ticket: &Ticket) -> SealedToken {
         match ticket.entrant {
-            None => self.seal(kind, &payload::encode_ticket(ticket)),
+            None if ticket.late_by == 0 => self.seal(kind, &payload::encode_ticket(ticket)),
+            None => self.seal(kind, &payload::encode_late(ticket)),
             Some(entrant) => self.seal(kind, &payload::encode_entrant(ticket, entrant)),
         }
     }

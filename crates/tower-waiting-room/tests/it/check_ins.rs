@@ -17,8 +17,11 @@ fn limited(slots: u32) -> WaitingRoomConfigBuilder {
 }
 
 fn from(address: u8) -> Builder {
-    let peer = SocketAddr::from(([192, 0, 2, address], 1_000));
-    Request::get("/").extension(PeerAddr(peer))
+    Request::get("/").extension(peer(address))
+}
+
+fn peer(address: u8) -> PeerAddr {
+    PeerAddr(SocketAddr::from(([192, 0, 2, address], 1_000)))
 }
 
 fn seconds(seen: &Seen) -> u64 {
@@ -99,11 +102,14 @@ async fn the_answers_to_one_ticket_are_rate_limited() {
     bob.send(&house, from(1)).await;
     let mut reasons = Vec::new();
     for address in 0..=255 {
-        let seen = bob.send(&house, from(address).header("accept", "text/html")).await;
+        let page =
+            from(address).header("accept", "text/html").header("origin", "https://a.example");
+        let seen = bob.send(&house, page).await;
         reasons.push((seen.status.as_u16(), seen.reason.clone()));
         if seen.reason == "refused:too_often" {
             assert!(seen.header("retry-after").is_some() && seen.body.len() < 200, "{seen:?}");
             assert_eq!(seen.cookie(), None);
+            assert!(seen.header("access-control-expose-headers").unwrap().contains("Retry-After"));
             assert_eq!(seen.header("x-content-type-options"), Some("nosniff"));
             assert!(seen.header("vary").is_some_and(|vary| vary.contains("Accept-Language")));
         }
@@ -150,4 +156,57 @@ async fn early_answers_to_many_tickets_of_one_address_are_rate_limited() {
     assert_eq!(answered, 500);
     let elsewhere = tickets[0].send(&house, from(2)).await;
     assert_eq!(elsewhere.reason, "queued:early", "another address is not concerned");
+}
+
+/// Visitors with places from one address, whose tickets are due.
+async fn due(house: &House, visitors: usize) -> Vec<Visitor> {
+    Visitor::default().get(house).await;
+    let mut tickets = vec![Visitor::default(); visitors];
+    for pause in [2, 27] {
+        for ticket in &mut tickets {
+            assert!(ticket.send(house, from(1)).await.reason.starts_with("queued:"));
+        }
+        house.advance(pause);
+    }
+    tickets
+}
+
+#[tokio::test]
+async fn due_tickets_that_are_shown_again_and_again_count_towards_their_address() {
+    let house = House::new(config());
+    let mut tickets = due(&house, 100).await;
+    let mut obedient = tickets.pop().unwrap();
+    let mut next = 0;
+    let mut asked = 0;
+    for second in 0..60 {
+        // The other 99 tickets are never replaced by the ones that the store returns.
+        for ticket in &tickets {
+            for _ in 0..4 {
+                let reason = ticket.clone().send(&house, from(1)).await.reason;
+                asked += u32::from(reason.starts_with("queued:"));
+            }
+        }
+        if second == next {
+            let seen = obedient.send(&house, from(1)).await;
+            assert!(seen.reason.starts_with("queued:"), "{}", seen.reason);
+            next += seconds(&seen);
+        }
+        house.advance(1);
+    }
+    // 500 at once and 50 a second for the address, and up to four turns of each ticket in a minute.
+    assert!((3_500..=500 + 60 * 50 + 4 * 99).contains(&asked), "{asked} of 23760");
+}
+
+#[tokio::test]
+async fn leaving_with_due_tickets_counts_towards_their_address() {
+    let house = House::new(config().leave_path("/leave"));
+    let tickets = due(&house, 100).await;
+    let mut left = 0;
+    for _ in 0..6 {
+        for ticket in &tickets {
+            let request = crate::support::post("/leave").extension(peer(1));
+            left += u32::from(ticket.clone().send(&house, request).await.reason == "left");
+        }
+    }
+    assert_eq!(left, 500);
 }

@@ -9,6 +9,7 @@ mod uploads;
 use std::{
     convert::Infallible,
     future::Future,
+    net::SocketAddr,
     pin::{Pin, pin},
     sync::{
         Arc,
@@ -27,6 +28,7 @@ use tower_waiting_room::{
     config::WaitingRoomConfigBuilder,
     gate::{DrainQueue, GateSnapshot, GateStatuses},
     rate::RateHeaders,
+    request::PeerAddr,
     respond::reason_of,
 };
 
@@ -148,7 +150,7 @@ async fn a_request_that_waits_too_long_gets_504_and_never_runs() {
     let started = tokio::time::Instant::now();
     let second = works.get().await;
     assert_eq!((second.status, &*second.reason), (504, "refused:gate_timeout"));
-    assert_eq!(second.header("retry-after"), None);
+    assert!(second.header("retry-after").unwrap().parse::<u32>().unwrap() >= 1);
     assert_eq!(started.elapsed(), Duration::from_secs(2));
     works.finish(2);
     first.await;
@@ -166,6 +168,33 @@ async fn an_origin_answers_503_if_its_gate_is_full() {
     {
         assert_eq!((refused.status, &*refused.reason), (503, reason));
         assert!(refused.header("retry-after").unwrap().parse::<u32>().unwrap() >= 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_address_that_fills_the_queue_makes_room_for_people_and_is_served_after_them() {
+    let works = Works::new(Concurrency::limit(1).queue(16));
+    let from = |address: [u8; 4]| {
+        let peer = PeerAddr(SocketAddr::from((address, 40_000)));
+        let request = Request::get("/").extension(peer).body(String::new()).unwrap();
+        tokio::spawn(works.send(request))
+    };
+    let mut flood = (0..17).map(|_| from([192, 0, 2, 1])).collect::<Vec<_>>();
+    tokio::task::yield_now().await;
+    let people = (2..8).map(|last| from([192, 0, 2, last])).collect::<Vec<_>>();
+    tokio::task::yield_now().await;
+    assert_eq!(works.snapshot().queued, 16);
+    // One request runs, and an eighth of the queue is in front.
+    works.finish(3 + people.len());
+    for person in people {
+        assert_eq!(person.await.unwrap().status, 200);
+    }
+    for evicted in flood.split_off(11) {
+        assert_eq!(evicted.await.unwrap().status, 429);
+    }
+    works.finish(flood.len());
+    for request in flood {
+        assert_eq!(request.await.unwrap().status, 200);
     }
 }
 
@@ -231,6 +260,7 @@ async fn a_drained_gate_serves_its_queue_and_no_newcomers() {
     let refused = works.get().await;
     assert_eq!((refused.status, &*refused.reason), (503, "refused:gate_drained"));
     assert_eq!(refused.header("connection"), Some("close"));
+    assert!(refused.header("retry-after").unwrap().parse::<u32>().unwrap() >= 1);
     works.finish(2);
     assert_eq!(handle.drain_gates(DrainQueue::Serve, Duration::from_secs(5)).await, 0);
     for request in requests {

@@ -1,8 +1,9 @@
 //! Visitors who leave by a POST of a script.
 
-use std::convert::Infallible;
+use std::{convert::Infallible, time::Duration};
 
 use http::{Request, Response, StatusCode, request::Builder};
+use tokio::time::timeout;
 use tower::{Layer, ServiceExt, service_fn};
 use tower_waiting_room::{
     Quota, RateLimit, StoreFailure, WaitingRoomConfig,
@@ -68,20 +69,42 @@ async fn leaving_is_stored_before_it_is_answered() {
     assert_eq!(waiting(&house).await, 0);
 }
 
-#[tokio::test]
-async fn leaving_with_an_aborted_request_is_stored_by_the_next_call() {
-    let (house, store) = moody();
-    let mut ann = Visitor::default();
-    assert!(ann.get(&house).await.is_inside());
-    store.set(&[Verb::Leave], Mood::Hangs);
-    let cookie = format!("__Host-wr-shop={}", ann.cookie.clone().unwrap());
+/// Sends a request to leave, and disconnects before the store has answered.
+fn leave_and_abort(house: &House, visitor: &Visitor) {
+    let cookie = format!("__Host-wr-shop={}", visitor.cookie.clone().unwrap());
     let request = beacon().header("cookie", cookie).body(String::new()).unwrap();
     let app = service_fn(|_: Request<String>| async {
         Ok::<_, Infallible>(Response::new(String::new()))
     });
     let mut call = tokio_test::task::spawn(house.layer.layer(app).oneshot(request));
     tokio_test::assert_pending!(call.poll());
-    drop(call);
+}
+
+#[tokio::test]
+async fn an_end_that_is_not_stored_yet_delays_no_other_visitor() {
+    let (house, store) = moody();
+    let mut ann = Visitor::default();
+    assert!(ann.get(&house).await.is_inside());
+    store.set(&[Verb::Leave], Mood::Hangs);
+    leave_and_abort(&house, &ann);
+    for _ in 0..3 {
+        let other = timeout(Duration::from_secs(5), async { Visitor::default().get(&house).await });
+        assert_eq!(other.await.unwrap().reason, "queued:active_limit");
+    }
+    store.mend();
+    for _ in 0..10 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(house.active().await, 0);
+}
+
+#[tokio::test]
+async fn leaving_with_an_aborted_request_is_stored_by_the_next_call() {
+    let (house, store) = moody();
+    let mut ann = Visitor::default();
+    assert!(ann.get(&house).await.is_inside());
+    store.set(&[Verb::Leave], Mood::Hangs);
+    leave_and_abort(&house, &ann);
     store.mend();
     assert!(Visitor::default().get(&house).await.is_inside());
     assert_eq!(house.active().await, 1);

@@ -42,6 +42,7 @@ mod span;
 mod support;
 mod transfer;
 mod visit;
+mod visitor_key;
 
 use tower_waiting_room::{config::WaitingRoomConfigBuilder, time::ManualClock};
 

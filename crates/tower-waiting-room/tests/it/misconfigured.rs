@@ -10,7 +10,7 @@ use tower_waiting_room::{
     config::WaitingRoomConfigBuilder,
     gate::{Discipline, Tenants},
     request::{Bypass, PeerAddr},
-    room::PlacesPerNetwork,
+    room::Shares,
 };
 
 fn limited(limit: RateLimit) -> WaitingRoomConfigBuilder {
@@ -59,7 +59,7 @@ async fn a_bypass_rule_by_network_reports_an_unknown_address() {
     let office = || Bypass::network("office", "192.0.2.0/24");
     assert_eq!(found(config().bypass(office()), [Request::get("/")]).await, ["peer_unknown"]);
     assert_eq!(found(config().bypass(office()), [get()]).await, [""; 0]);
-    let without = config().places_per_network(PlacesPerNetwork::Off);
+    let without = config().shares(Shares::Off);
     assert_eq!(found(without, [Request::get("/")]).await, [""; 0]);
 }
 

@@ -8,14 +8,14 @@ use tower_waiting_room::{
     ClientIp, KeyRing, StoreFailure, TrustedProxies,
     config::{DebugHeader, Enforcement, Misconfiguration, WaitingRoomConfigBuilder},
     request::PeerAddr,
-    room::{MemoryStore, PlacesPerNetwork},
+    room::{MemoryStore, Shares},
     time::{ManualClock, Timestamp},
 };
 
 use crate::support::{House, Seen, Visitor, config, key, on_store};
 
-fn shares(places: PlacesPerNetwork) -> WaitingRoomConfigBuilder {
-    config().places_per_network(places)
+fn shares(places: Shares) -> WaitingRoomConfigBuilder {
+    config().shares(places)
 }
 
 fn from(address: &str) -> Builder {
@@ -46,7 +46,7 @@ async fn waiting(house: &House) -> u32 {
 
 #[tokio::test]
 async fn a_client_with_a_cookie_jar_fills_no_more_than_the_share_of_its_network() {
-    let house = full(shares(PlacesPerNetwork::Limit(20)).line_capacity(100)).await;
+    let house = full(shares(Shares::Limit(20)).line_capacity(100)).await;
     // One client keeps each ticket separately.
     let mut clients = vec![Visitor::default(); 200];
     for client in &mut clients {
@@ -77,7 +77,7 @@ async fn a_client_with_a_cookie_jar_fills_no_more_than_the_share_of_its_network(
 
 #[tokio::test]
 async fn one_ipv6_network_counts_once_and_two_count_twice() {
-    let house = full(shares(PlacesPerNetwork::Limit(1))).await;
+    let house = full(shares(Shares::Limit(1))).await;
     assert_eq!(comes(&house, || from("2001:db8:1:1::1")).await.1.reason, "queued:active_limit");
     for other in ["2001:db8:1:1::2", "2001:db8:1:1:ffff:ffff:ffff:ffff"] {
         assert_eq!(comes(&house, || from(other)).await.1.reason, "refused:network_full");
@@ -92,7 +92,7 @@ async fn one_ipv6_network_counts_once_and_two_count_twice() {
 async fn a_network_is_that_of_the_client_behind_its_proxies() {
     let proxies = TrustedProxies::networks(["10.0.0.0/8"]).unwrap();
     let client_ip = ClientIp::x_forwarded_for(proxies);
-    let house = full(shares(PlacesPerNetwork::Limit(1)).client_ip(client_ip)).await;
+    let house = full(shares(Shares::Limit(1)).client_ip(client_ip)).await;
     let by_proxy = |client: &'static str| {
         comes(&house, move || from("10.0.0.1").header("x-forwarded-for", client))
     };
@@ -103,7 +103,7 @@ async fn a_network_is_that_of_the_client_behind_its_proxies() {
 
 #[tokio::test]
 async fn clients_of_an_unknown_network_are_not_counted() {
-    let house = full(shares(PlacesPerNetwork::Limit(1)).line_capacity(100)).await;
+    let house = full(shares(Shares::Limit(1)).line_capacity(100)).await;
     let private = ["10.0.0.1", "100.64.0.1", "169.254.0.1", "fd00::1", "fe80::1"];
     for private in private {
         let forwarded = || from(private).header("x-forwarded-for", "192.0.2.1");
@@ -132,19 +132,19 @@ async fn a_limit_on_places_says_that_it_has_no_effect_without_connect_info() {
     let proxies = TrustedProxies::networks(["127.0.0.0/8"]).unwrap();
     let client_ip = ClientIp::x_forwarded_for(proxies);
     let forwarded = || Request::get("/").header("x-forwarded-for", "203.0.113.9");
-    for places in [PlacesPerNetwork::Limit(1), PlacesPerNetwork::Shadow(1)] {
+    for places in [Shares::Limit(1), Shares::Shadow(1)] {
         let house = House::new(shares(places).client_ip(client_ip.clone()));
         assert!(Visitor::default().send(&house, forwarded()).await.is_inside());
         assert_eq!(house.handle().misconfigurations(), [Misconfiguration::PeerUnknown]);
     }
-    let house = House::new(shares(PlacesPerNetwork::Off).client_ip(client_ip));
+    let house = House::new(shares(Shares::Off).client_ip(client_ip));
     assert!(Visitor::default().send(&house, forwarded()).await.is_inside());
     assert_eq!(house.handle().misconfigurations(), []);
 }
 
 #[tokio::test]
 async fn in_shadow_the_share_is_counted_and_refuses_no_request() {
-    let house = full(shares(PlacesPerNetwork::Shadow(1)).debug_header(DebugHeader::On)).await;
+    let house = full(shares(Shares::Shadow(1)).debug_header(DebugHeader::On)).await;
     assert_eq!(comes(&house, || from("192.0.2.1")).await.1.reason, "queued:active_limit");
     let (mut client, over) = comes(&house, || from("192.0.2.1")).await;
     assert_eq!(over.reason, "queued:network_full");
@@ -156,7 +156,7 @@ async fn in_shadow_the_share_is_counted_and_refuses_no_request() {
 
 #[tokio::test]
 async fn in_a_room_in_shadow_the_share_is_stated_and_the_request_goes_on() {
-    let shadow = shares(PlacesPerNetwork::Limit(1)).enforcement(Enforcement::Shadow);
+    let shadow = shares(Shares::Limit(1)).enforcement(Enforcement::Shadow);
     let house = House::new(shadow);
     for expected in ["admitted:slot", "queued:active_limit", "refused:network_full"] {
         let mut client = Visitor::default();
@@ -171,7 +171,7 @@ async fn in_a_room_in_shadow_the_share_is_stated_and_the_request_goes_on() {
 
 #[tokio::test]
 async fn a_network_that_gives_a_place_back_gets_another_at_the_back() {
-    let house = House::new(shares(PlacesPerNetwork::Limit(1)));
+    let house = House::new(shares(Shares::Limit(1)));
     let mut inside = Visitor::default();
     assert!(inside.send(&house, from("203.0.113.99")).await.is_inside());
     let (mut first, _) = comes(&house, || from("192.0.2.1")).await;
@@ -195,7 +195,7 @@ async fn a_network_that_gives_a_place_back_gets_another_at_the_back() {
 #[tokio::test]
 async fn nodes_with_the_same_keys_agree_on_the_network_of_an_address() {
     let clock = ManualClock::new(Timestamp::from_secs(1_700_000_000));
-    let one = || shares(PlacesPerNetwork::Limit(1));
+    let one = || shares(Shares::Limit(1));
     let rules = one().build().unwrap().room().unwrap().clone();
     let store = MemoryStore::with_clock(rules, clock.clone()).unwrap();
     let node = |keys: KeyRing| {
@@ -214,15 +214,49 @@ async fn nodes_with_the_same_keys_agree_on_the_network_of_an_address() {
 
 #[tokio::test]
 async fn an_operator_changes_the_share_while_the_room_is_in_use() {
-    let house = full(shares(PlacesPerNetwork::Limit(1))).await;
+    let house = full(shares(Shares::Limit(1))).await;
     comes(&house, || from("192.0.2.1")).await;
     assert_eq!(comes(&house, || from("192.0.2.1")).await.1.reason, "refused:network_full");
-    let two = PlacesPerNetwork::Limit(2);
-    house.handle().room().unwrap().change(|rules| rules.places_per_network(two)).await.unwrap();
+    let two = Shares::Limit(2);
+    house.handle().room().unwrap().change(|rules| rules.shares(two)).await.unwrap();
     assert_eq!(comes(&house, || from("192.0.2.1")).await.1.reason, "queued:active_limit");
     assert_eq!(comes(&house, || from("192.0.2.1")).await.1.reason, "refused:network_full");
-    let none = PlacesPerNetwork::Limit(0);
-    let wrong = house.handle().room().unwrap().change(|rules| rules.places_per_network(none)).await;
+    let none = Shares::Limit(0);
+    let wrong = house.handle().room().unwrap().change(|rules| rules.shares(none)).await;
     let cause = std::error::Error::source(&wrong.unwrap_err()).unwrap().to_string();
-    assert_eq!(cause, "places_per_network is 0, expected at least 1");
+    assert_eq!(cause, "shares is 0, expected at least 1");
+}
+
+/// Lets two visitors of one address take both slots and renew them while a visitor of another
+/// network waits. Returns the cookies of the two, which outlive the pass by one lifetime of it, and
+/// whether the other is inside once their first passes are over.
+async fn yields(config: WaitingRoomConfigBuilder) -> (Vec<String>, bool) {
+    let house = House::new(config.total_active_users(2));
+    let mut inside = [Visitor::default(), Visitor::default()];
+    for visitor in &mut inside {
+        assert!(visitor.send(&house, from("192.0.2.1")).await.is_inside());
+    }
+    let (mut other, _) = comes(&house, || from("198.51.100.1")).await;
+    house.advance(18);
+    other.send(&house, from("198.51.100.1")).await;
+    let mut cookies = Vec::new();
+    for visitor in &mut inside {
+        let seen = visitor.send(&house, from("192.0.2.1")).await;
+        assert!(seen.is_inside());
+        cookies.push(seen.header("set-cookie").unwrap().to_owned());
+    }
+    house.handle().room().unwrap().snapshot().await.unwrap();
+    let found = house.handle().misconfigurations();
+    assert!(found.contains(&Misconfiguration::OneNetwork), "{found:?}");
+    house.advance(71);
+    (cookies, other.send(&house, from("198.51.100.1")).await.is_inside())
+}
+
+#[tokio::test]
+async fn a_session_above_the_share_of_its_network_yields_and_its_cookie_says_when() {
+    let (cookies, is_inside) = yields(shares(Shares::Limit(1))).await;
+    assert!(is_inside && cookies[0].contains("Max-Age=180"), "{cookies:?}");
+    assert!(cookies[1].contains("Max-Age=140"), "{cookies:?}");
+    let (cookies, is_inside) = yields(shares(Shares::Off)).await;
+    assert!(!is_inside && cookies[1].contains("Max-Age=180"), "{cookies:?}");
 }

@@ -89,6 +89,40 @@ async fn a_device_takes_the_place_of_a_link_in_exchange_for_its_own() {
 }
 
 #[tokio::test]
+async fn a_link_never_replaces_a_better_place() {
+    let (house, _, mut ann, mut ben) = line(transferable()).await;
+    let token = link(&house, &mut ben).await;
+    let seen = ann.send(&house, with(&token)).await;
+    assert_eq!((seen.status, seen.cookie()), (StatusCode::NO_CONTENT, None));
+    assert_eq!(position(&ann.send(&house, get()).await), Some(1));
+}
+
+#[tokio::test]
+async fn a_link_that_is_opened_without_a_wait_leaves_no_token_in_the_address() {
+    for (opened, page) in
+        [("/item?id=7&waiting-room-link", "./item?id=7#"), ("/a/b/?waiting-room-link", "./#")]
+    {
+        for mode in [RoomMode::Auto, RoomMode::Suspended] {
+            let house = House::new(transferable().mode(mode));
+            let mut ann = Visitor::default();
+            for _ in 0..2 {
+                let seen = ann.send(&house, Request::get(opened)).await;
+                let location = (seen.status, seen.header("location"));
+                assert_eq!(location, (StatusCode::SEE_OTHER, Some(page)));
+            }
+            assert_eq!((ann.cookie.is_some(), house.forwarded()), (mode == RoomMode::Auto, 0));
+            assert!(ann.get(&house).await.is_inside());
+        }
+    }
+    let house = House::new(transferable());
+    for path in ["/?a-waiting-room-link", "/?waiting-room-link&a"] {
+        let mut ann = Visitor::default();
+        assert!(ann.send(&house, Request::get(path)).await.is_inside());
+        house.advance(100);
+    }
+}
+
+#[tokio::test]
 async fn a_program_without_cookies_gets_the_ticket_in_the_header() {
     let (house, _, mut ann, _) = line(transferable()).await;
     let token = link(&house, &mut ann).await;

@@ -17,6 +17,8 @@ mod soft;
 #[expect(dead_code, reason = "these tests need less of it")]
 #[path = "../it/support.rs"]
 mod support;
+#[path = "../it/visitor_key.rs"]
+mod visitor_key;
 
 use tower_waiting_room::{
     config::WaitingRoomConfigBuilder, rate::RateStoreFailure, time::ManualClock,

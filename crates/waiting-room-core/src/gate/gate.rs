@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, fmt, task::Waker, time::Duration};
 
 use super::{
     counter::{Counter, Counts, Running},
-    line::{ByTenant, Classes, Line, Single},
+    line::{ByTenant, Classes, Line, Shares, Single},
     pace::{HoldEstimate, ServiceRate},
     retry_schedule::RetrySchedule,
     rules::{Discipline, GateRules, Tenants},
@@ -159,7 +159,7 @@ impl Gate {
     pub fn with_clock(rules: GateRules, seed: u64, clock: impl Clock) -> Result<Self, ConfigError> {
         rules.validate()?;
         let state = State {
-            line: line(&rules.discipline),
+            line: line(&rules),
             waiters: Waiters::default(),
             queued: 0,
             last_empty: Timestamp::ZERO,
@@ -333,14 +333,12 @@ impl fmt::Debug for Permit {
     }
 }
 
-/// Creates an empty line for a discipline.
-///
-/// Controlled delay differs from `Fifo` only in how long a request may wait, not in the order in
-/// which requests are served.
-pub(super) fn line(discipline: &Discipline) -> Box<dyn Line> {
-    match discipline {
+/// Creates an empty line for the discipline of a gate.
+pub(super) fn line(rules: &GateRules) -> Box<dyn Line> {
+    match &rules.discipline {
         Discipline::AdaptiveLifo { .. } => Box::new(Single::adaptive_lifo()),
-        Discipline::ControlledDelay { .. } | Discipline::Fifo => Box::new(Single::fifo()),
+        Discipline::ControlledDelay { .. } => Box::new(Shares::new(rules.queue)),
+        Discipline::Fifo => Box::new(Single::fifo()),
         Discipline::FairByTenant(tenants) => Box::new(ByTenant::new(*tenants == Tenants::Shuffled)),
         Discipline::Priority { reserved, aging } => Box::new(Classes::new(reserved, *aging)),
     }

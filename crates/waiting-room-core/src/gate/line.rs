@@ -7,6 +7,7 @@
 //! ```text
 //! single     ──► o o o o o                one lane
 //! classes    ──► o o | ──► o o o | ──► o   a lane per class, the lowest class first
+//! shares     ──► o o o o o                one lane, and what tenants have above their shares
 //! tenants    ──► o o o | ──► o | ──► o o   a lane per tenant, in turns
 //! ```
 //!
@@ -15,7 +16,10 @@
 
 mod classes;
 mod lane;
+mod shares;
 mod single;
 mod tenants;
 
-pub(super) use self::{classes::Classes, lane::Line, single::Single, tenants::ByTenant};
+pub(super) use self::{
+    classes::Classes, lane::Line, shares::Shares, single::Single, tenants::ByTenant,
+};

@@ -113,10 +113,11 @@ impl Gate {
         });
     }
 
-    /// Returns the time after which the client of a request that timed out should come back.
+    /// Returns the time after which the client of a request should come back whose refusal does not
+    /// include a retry time.
     ///
-    /// A refusal for [`TimedOut`](super::RefusedBecause::TimedOut) does not include a retry time,
-    /// because the client of a request that timed out has often disconnected. Each call reserves a
+    /// A refusal for [`TimedOut`](super::RefusedBecause::TimedOut) does not include one, because the
+    /// client of a request that timed out has often disconnected. Each call reserves a
     /// turn in the retry schedule, so call this method only for a client that receives the returned
     /// value.
     #[must_use]

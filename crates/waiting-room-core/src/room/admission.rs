@@ -5,8 +5,8 @@
 //! before the loss may extend it.
 
 use crate::{
-    Pass, Reason, Room, RoomRules, Timestamp, VisitorId,
-    room::{CookieTest, PlacesPerNetwork, QueueingMethod, Recovery, RoomMode},
+    Pass, Reason, Room, RoomRules, Ticket, Timestamp, VisitorId,
+    room::{CookieTest, QueueingMethod, Recovery, RoomMode, line::PlaceOrder},
 };
 
 impl Room {
@@ -81,21 +81,73 @@ impl Room {
     }
 
     /// Returns the reason to report if a new place for this visitor would exceed the limit on the
-    /// places of its network.
+    /// places of its network, at any level.
     ///
     /// In shadow mode, the reason is reported, but the visitor still gets the place.
     pub(super) fn over_share(&self, id: VisitorId) -> Option<Reason> {
-        let share = self.rules.places_per_network;
-        let is_over = |places| self.line.of_network(id) >= places;
-        match share {
-            PlacesPerNetwork::Limit(places) => {
-                is_over(places).then_some(Reason::RefusedNetworkFull)
-            }
-            PlacesPerNetwork::Off => None,
-            PlacesPerNetwork::Shadow(places) => {
-                is_over(places).then_some(Reason::QueuedNetworkFull)
+        let shares = self.rules.shares;
+        let most = shares.places(self.rules.total_active_users, self.rules.line_capacity)?;
+        let held = self.line.of_network(id)?;
+        let is_over = held.iter().zip(most).any(|(held, most)| *held >= most);
+        let reason =
+            if shares.is_shadow() { Reason::QueuedNetworkFull } else { Reason::RefusedNetworkFull };
+        is_over.then_some(reason)
+    }
+
+    /// Continues the session of a pass, and returns the renewed pass.
+    ///
+    /// The session is prolonged, unless it gives way to the waiting visitors: because it would last
+    /// longer than the longest visit, or because it is above the share of its network and a visitor
+    /// of another network waits. A session gives way only if fewer slots are free, or will be
+    /// because of other sessions that give way, than visitors are present in the line.
+    pub(super) fn prolong(&mut self, pass: &Pass, now: Timestamp) -> Pass {
+        let mut renewed = self.rules.timing().prolonged(pass, now);
+        let total = self.rules.total_active_users;
+        let free = total.saturating_sub(self.sessions.active());
+        let crowded = self.sessions.withdraw(pass.id, self.rules.shares.slots(total));
+        let is_wanted = crowded.is_some_and(|level| {
+            let own = self.line.of_network(pass.id).map_or(0, |held| held[level]);
+            self.line.len() > own
+        });
+        let is_long = self
+            .rules
+            .longest_visit
+            .is_some_and(|longest| renewed.expires_at > pass.accepted_at + longest);
+        let is_ending = (is_wanted || is_long)
+            && renewed.expires_at > pass.expires_at
+            && self.sessions.ending().saturating_add(free) < self.line.present();
+        if is_ending {
+            renewed.expires_at = pass.expires_at;
+        }
+        self.sessions.hold(renewed, crowded.is_none(), is_ending);
+        renewed
+    }
+
+    /// Returns the order of a visitor's place if the place is late, because the visitor's network has
+    /// more than its share of the line. The order of a line that is drawn is not changed.
+    pub(super) fn late_order(
+        &self,
+        ticket: &Ticket,
+        known: Option<PlaceOrder>,
+    ) -> Option<Timestamp> {
+        if !self.is_by_arrival(ticket) {
+            return None;
+        }
+        match known {
+            Some(known) => known.is_late().then_some(known.order),
+            None if ticket.placed => self.line.restored_order(ticket.late_by),
+            None => {
+                let total = self.rules.total_active_users;
+                self.line.late_order(ticket.id, self.rules.shares.slots(total)?, total)
             }
         }
+    }
+
+    /// Returns whether the order of arrival determines when a visitor is admitted.
+    pub(super) fn is_by_arrival(&self, ticket: &Ticket) -> bool {
+        ticket.entrant.is_none()
+            && !self.course.will_be_drawn()
+            && self.rules.queueing_method != QueueingMethod::Random
     }
 
     /// Returns whether a newcomer has to return a cookie before it is given a free slot.

@@ -11,7 +11,7 @@ use crate::{
     ConfigError, Reason, Room, RoomRules, Ticket, Timestamp, Verdict,
     error::ConfigErrorKind,
     room::{
-        QueueingMethod,
+        HeadStart, QueueingMethod,
         course::{Course, Stage},
         event::{Entrant, Event, Phase, RoomPlan, Schedule},
         line::{Number, PlaceOrder},
@@ -231,7 +231,22 @@ impl Room {
             let place = ticket.entrant.and_then(|entrant| entrant.place);
             drawing.returns(number.number, place);
         }
-        PlaceOrder { arrived: ticket.arrival(), order: order(ticket), number }
+        let known = self.line.arrival(ticket.id);
+        let late = self.late_order(ticket, known);
+        if late.is_some() {
+            ticket.head_start = HeadStart::NONE;
+        }
+        let total = self.rules.total_active_users;
+        if !ticket.placed
+            && self.is_by_arrival(ticket)
+            && let Some(shares) = self.rules.shares.slots(total)
+        {
+            self.line.charge(ticket.id, shares, total);
+        }
+        let order = late.unwrap_or_else(|| order(ticket));
+        let place = PlaceOrder { arrived: ticket.arrival(), order, number };
+        ticket.late_by = self.line.late_by(place);
+        place
     }
 
     /// Returns the figures of the current or next event.

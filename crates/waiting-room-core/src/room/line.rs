@@ -29,11 +29,10 @@
 //! visitor's own place if the place has lapsed, so a visitor neither benefits nor suffers from its
 //! own lapsed place.
 
-use std::num::NonZeroU32;
-
 use crate::{
     Timestamp, VisitorId,
     room::{
+        networks::{Networks, UNIT},
         orders::{Rank, Ranks},
         shards::Shards,
         work::Sizes,
@@ -55,6 +54,10 @@ pub(super) struct Line {
     /// it is postponed only when it has been reached.
     lapses: Ranks<()>,
     networks: Networks,
+    /// The number of places that have entered the line, not counting those that were given up.
+    entered: u64,
+    /// The number of late places, which have not entered the line yet.
+    late: u32,
     /// The entrants who have lost or given up their places since the room last took this list.
     departed: Vec<Number>,
     /// The number of places that were given up: those that lapsed, and those of visitors who left.
@@ -62,10 +65,6 @@ pub(super) struct Line {
     /// The time of the latest operation.
     now: Timestamp,
 }
-
-/// The number of places of each known network. Networks without places have no entry.
-#[derive(Clone, Debug, Default)]
-struct Networks(Shards<NonZeroU32, u32>);
 
 /// The place of one visitor.
 #[derive(Clone, Copy, Debug)]
@@ -99,6 +98,13 @@ pub(super) struct Number {
     pub(super) number: u32,
 }
 
+impl PlaceOrder {
+    /// Returns whether the place is behind all places in the line, because it is late.
+    pub(super) fn is_late(self) -> bool {
+        self.order >= LATE
+    }
+}
+
 impl From<Timestamp> for PlaceOrder {
     /// Returns the arrival of a visitor who does not take part in a draw.
     fn from(arrived: Timestamp) -> Self {
@@ -123,6 +129,7 @@ impl Line {
         self.now = self.now.max(now);
         self.arrivals.advance(self.now);
         self.lots.advance(self.now);
+        self.let_in();
         if self.retired.last_mut().is_some_and(|last| !last.drop_section()) {
             self.retired.pop();
         }
@@ -152,6 +159,7 @@ impl Line {
     pub(super) fn abandon(&mut self, id: VisitorId) {
         if self.remove(id) {
             self.abandoned += 1;
+            self.entered = self.entered.saturating_sub(1);
         }
     }
 
@@ -178,6 +186,9 @@ impl Line {
             Some(old) => _ = self.lapses.remove(Rank::at(old.due_at, id)),
             None => self.networks.add(id),
         }
+        let was_late = old.is_some_and(|old| old.arrival.is_late());
+        self.late = self.late + u32::from(arrival.is_late()) - u32::from(was_late);
+        self.entered += u64::from((old.is_none() || was_late) && !arrival.is_late());
         if old.is_none_or(|old| old.due_at != place.due_at) {
             self.lapses.insert(Rank::at(place.due_at, id), ());
         }
@@ -188,6 +199,28 @@ impl Line {
             stand_in(&mut self.lots, before, draw.rank(id), present_until);
         }
         self.places.insert(id, place);
+        self.let_in();
+    }
+
+    /// Lets late places into the line, in the order of arrival from now on, once the places have
+    /// entered that they are behind. Only a few of them enter at once.
+    fn let_in(&mut self) {
+        let entered = |line: &Self| Timestamp::from_nanos(LATE.as_nanos() + line.entered * UNIT);
+        for _ in 0..(self.late as usize).min(Sizes::current().buried) {
+            let first = self.arrivals.next_from(Rank::at(LATE, VisitorId::new(0)), 1);
+            let Some(rank) = first.first().copied().filter(|rank| rank.is_due(entered(self)))
+            else {
+                return;
+            };
+            if let Some(present_until) = self.arrivals.remove(rank)
+                && let Some(place) = self.places.get_mut(&rank.id())
+            {
+                place.arrival = self.now.into();
+                self.arrivals.insert(Rank::at(self.now, rank.id()), present_until);
+            }
+            self.late -= 1;
+            self.entered += 1;
+        }
     }
 
     /// Gives up a visitor's place, and returns whether the visitor had one.
@@ -202,7 +235,49 @@ impl Line {
         }
         self.lapses.remove(Rank::at(place.due_at, id));
         self.networks.take(id);
+        if place.arrival.is_late() {
+            self.late -= 1;
+            self.entered += 1;
+        }
         true
+    }
+
+    /// Returns the order of a new place of this visitor, if it is late: if the visitor's network has
+    /// more than its share of the places that have entered the line, at some level.
+    pub(super) fn late_order(
+        &self,
+        id: VisitorId,
+        shares: [u32; 3],
+        total: u32,
+    ) -> Option<Timestamp> {
+        let entered = self.entered * UNIT;
+        let order = self.networks.next_order(id, shares, total, entered)?;
+        (order > entered).then(|| Timestamp::from_nanos(LATE.as_nanos() + order))
+    }
+
+    /// Counts a new place of this visitor in the order of late places.
+    pub(super) fn charge(&mut self, id: VisitorId, shares: [u32; 3], total: u32) {
+        self.networks.charge(id, shares, total, self.entered * UNIT);
+    }
+
+    /// Returns the order of a place that was late by this number of places before the room has lost
+    /// its state.
+    pub(super) fn restored_order(&self, late_by: u32) -> Option<Timestamp> {
+        let order = (self.entered + u64::from(late_by)) * UNIT;
+        (late_by > 0).then(|| Timestamp::from_nanos(LATE.as_nanos() + order))
+    }
+
+    /// Returns the number of places that enter the line before a late place, or 0 if the place is
+    /// not late.
+    pub(super) fn late_by(&self, place: PlaceOrder) -> u32 {
+        let order = place.order.as_nanos().saturating_sub(LATE.as_nanos());
+        let places = order.div_ceil(UNIT).saturating_sub(self.entered).max(1);
+        if place.is_late() { u32::try_from(places).unwrap_or(u32::MAX) } else { 0 }
+    }
+
+    /// Returns the number of present visitors in the line, without those whose places are late.
+    pub(super) fn in_order(&mut self) -> u32 {
+        self.arrivals.before(Rank::at(LATE, VisitorId::new(0)))
     }
 
     /// Moves entrants of a draw, who are still ordered by arrival, to their places. The move does
@@ -309,9 +384,15 @@ impl Line {
         u32::try_from(self.places.len()).unwrap_or(u32::MAX)
     }
 
-    /// Returns the number of places of this visitor's network, or 0 if the network is unknown.
-    pub(super) fn of_network(&self, id: VisitorId) -> u32 {
-        id.network().and_then(|network| self.networks.0.get(&network)).copied().unwrap_or(0)
+    /// Returns the number of places of this visitor's network at each level, or `None` if the
+    /// network is unknown.
+    pub(super) fn of_network(&self, id: VisitorId) -> Option<[u32; 3]> {
+        self.networks.held(id)
+    }
+
+    /// Returns the largest number of places of one narrow network.
+    pub(super) fn most_of_one_network(&self) -> u32 {
+        self.networks.most_held()
     }
 
     /// Returns the arrival of the visitor at the front of the line, present or away: its first touch,
@@ -340,11 +421,9 @@ impl Line {
         debug_assert_eq!(self.places.len(), self.lapses.len(), "each place may lapse once");
         debug_assert!(self.lots.len() <= self.places.len(), "each place has at most one lot");
         if cfg!(debug_assertions) && self.places.len() <= Networks::CHECKED {
-            let mut counted = Networks::default();
-            self.places.iter().for_each(|(id, _)| counted.add(*id));
-            let is_same = |(network, places)| self.networks.0.get(network) == Some(places);
-            debug_assert!(counted.0.iter().all(is_same), "each place is counted for its network");
-            debug_assert_eq!(counted.0.len(), self.networks.0.len(), "no network is left over");
+            self.networks.invariants(self.places.iter().map(|(id, _)| *id));
+            let late = self.places.iter().filter(|(_, place)| place.arrival.is_late());
+            debug_assert_eq!(late.count(), self.late as usize, "each late place is counted");
         }
     }
 }
@@ -367,33 +446,8 @@ fn stand_in(
     order.insert(rank, present_until);
 }
 
-impl Networks {
-    /// The maximum length of a line for which the invariants are checked by recounting all places
-    /// in O(n) time.
-    const CHECKED: usize = 64;
-
-    /// Counts a new place for its network.
-    fn add(&mut self, id: VisitorId) {
-        if let Some(network) = id.network() {
-            match self.0.get_mut(&network) {
-                Some(places) => *places += 1,
-                None => _ = self.0.insert(network, 1),
-            }
-        }
-    }
-
-    /// Stops counting a place that has been given up.
-    fn take(&mut self, id: VisitorId) {
-        if let Some(network) = id.network()
-            && let Some(places) = self.0.get_mut(&network)
-        {
-            *places -= 1;
-            if *places == 0 {
-                self.0.remove(&network);
-            }
-        }
-    }
-}
+/// The order of the first late place: later than all times.
+const LATE: Timestamp = Timestamp::from_nanos(1 << 63);
 
 #[cfg(test)]
 mod tests;

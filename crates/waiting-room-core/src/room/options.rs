@@ -107,45 +107,74 @@ pub enum CookieTest {
     Off,
 }
 
-/// The limit on the places in the line that the clients of one network may hold at once.
+/// The share of a room that the visitors of one network may have while others want it.
 ///
-/// The caller of the room defines the networks ([`VisitorId::of_network`]). For the layer, a
-/// network is an IPv4 address, or the /64 of an IPv6 address. Visitors whose network is unknown are
-/// not counted.
+/// There is a share for each of the three levels of a [`Network`]. Above its share of the slots, the
+/// visitors of a network give way: while visitors of other networks wait, their sessions are not
+/// prolonged, but never more sessions end than visitors wait. Above its share of the line, a new
+/// place is ordered behind as many other places as the share requires. The number of places of a
+/// network is limited, too. A crowd that stays within its share is served as without shares.
 ///
-/// [`VisitorId::of_network`]: crate::VisitorId::of_network
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Visitors whose network is unknown are not counted.
+///
+/// [`Network`]: crate::room::Network
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
-pub enum PlacesPerNetwork {
-    /// A network has at most this many places. A visitor beyond this limit is refused, and joins
-    /// the back of the line if it gets a place later.
+pub enum Shares {
+    /// The shares follow from the limit on slots. A narrow network has a quarter of the slots or,
+    /// in a room with over 256 slots, 64 of them or one in 32, whichever is more. It has two places
+    /// for each slot of the room, but at least 100 and at most 1 000.
+    #[default]
+    Auto,
+    /// A narrow network has a share of this many slots, and at most this many places. A visitor
+    /// that is refused a place joins the back of the line if it gets a place later.
     Limit(u32),
-    /// A network may have any number of places, up to the capacity of the line.
+    /// A network may have any number of slots and places.
     Off,
-    /// No limit is enforced, but a visitor whose place brings its network above this number is
-    /// reported with the reason [`Reason::QueuedNetworkFull`](crate::Reason::QueuedNetworkFull).
+    /// No share is enforced, but a visitor whose place brings its narrow network above this number
+    /// of places is reported with the reason
+    /// [`Reason::QueuedNetworkFull`](crate::Reason::QueuedNetworkFull).
     ///
     /// Young: how such visitors are reported may change in any release.
     Shadow(u32),
 }
 
-impl PlacesPerNetwork {
-    /// Returns the maximum number of places per network, whether it is enforced or only reported,
-    /// or `None` if there is no limit.
+impl Shares {
+    /// Returns the share of the slots that a network has at each level, the narrow one first, in a
+    /// room with `total` slots. Returns `None` if no share is enforced.
+    ///
+    /// The share of a middle network is twice that of a narrow one, and the share of a wide network
+    /// is at least half the slots.
     #[must_use]
-    pub const fn number(self) -> Option<u32> {
-        match self {
-            Self::Limit(places) | Self::Shadow(places) => Some(places),
-            Self::Off => None,
-        }
+    pub fn slots(self, total: u32) -> Option<[u32; 3]> {
+        let narrow = match self {
+            Self::Auto => (total / 4).min((total / 32).max(64)).max(1),
+            Self::Limit(slots) => slots,
+            Self::Off | Self::Shadow(_) => return None,
+        };
+        let middle = narrow.saturating_mul(2);
+        Some([narrow, middle, middle.max(total / 2)])
     }
-}
 
-impl Default for PlacesPerNetwork {
-    /// Returns a limit of 1 000 places, because mobile carriers put up to that many people behind
-    /// one address.
-    fn default() -> Self {
-        Self::Limit(1_000)
+    /// Returns the maximum number of places of a network at each level, the narrow one first, in a
+    /// room with `total` slots and a line of this `capacity`. Returns `None` if there is no maximum.
+    ///
+    /// A middle network has at least an eighth of the line, and a wide network at least half.
+    #[must_use]
+    pub fn places(self, total: u32, capacity: u32) -> Option<[u32; 3]> {
+        let narrow = match self {
+            Self::Auto => total.saturating_mul(2).clamp(100, 1_000),
+            Self::Limit(places) | Self::Shadow(places) => places,
+            Self::Off => return None,
+        };
+        let middle = narrow.saturating_mul(2).max(capacity / 8);
+        Some([narrow, middle, middle.max(capacity / 2)])
+    }
+
+    /// Returns whether places above the shares are only reported.
+    #[must_use]
+    pub const fn is_shadow(self) -> bool {
+        matches!(self, Self::Shadow(_))
     }
 }
 

@@ -1,6 +1,6 @@
 //! The identity of a visitor, the proof that it was admitted, and the site that the proof is from.
 
-use std::{fmt, num::NonZeroU32};
+use std::{fmt, num::NonZeroU16};
 
 use crate::Timestamp;
 
@@ -9,14 +9,14 @@ use crate::Timestamp;
 /// The room itself generates no random numbers. Jitter and lottery ranks are derived from the id,
 /// so ids must be unpredictable and must not be shown to the client.
 ///
-/// An id can contain the [network](Self::of_network) of the visitor in 32 of its bits. In that
-/// case, only the other 96 bits are random. The network bits are neither the highest bits, which
+/// An id can contain the [network](Self::of_network) of the visitor in 48 of its bits. In that
+/// case, only the other 80 bits are random. The network bits are neither the highest bits, which
 /// break ties in the line, nor the lowest bits. Sharing a network therefore affects neither how
 /// ties are broken nor how ids are spread over tables.
 ///
 /// ```text
-///  127          96 95          64 63                          0
-/// ├─── random ────┼── network ───┼────────── random ───────────┤
+///  127     112 111    96 95     80 79     64 63                0
+/// ├─ random ──┼─ wide ──┼─ middle ┼─ narrow ┼───── random ──────┤
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct VisitorId(u128);
@@ -28,35 +28,37 @@ impl VisitorId {
         Self(bits)
     }
 
-    /// Returns this id with the given network in bits 64 to 95. `None` represents an unknown
+    /// Returns this id with the given network in bits 64 to 111. `None` represents an unknown
     /// network.
     ///
-    /// The value of a network should be a hash keyed with a secret. Otherwise, an attacker could
-    /// look for a network that has the same value as another network, and use up the places of
-    /// both.
-    ///
     /// ```
-    /// use std::num::NonZeroU32;
-    /// use waiting_room_core::VisitorId;
+    /// use std::num::NonZeroU16;
+    /// use waiting_room_core::{VisitorId, room::Network};
     ///
-    /// let network = NonZeroU32::new(0xc000_0201);
+    /// let network = Some(Network::new(NonZeroU16::MIN, 2, 3));
     /// assert_eq!(VisitorId::new(u128::MAX).of_network(network).network(), network);
     /// assert_eq!(VisitorId::new(u128::MAX).of_network(None).network(), None);
     /// ```
     #[must_use]
-    pub const fn of_network(self, network: Option<NonZeroU32>) -> Self {
-        let network = match network {
-            Some(network) => network.get(),
+    pub const fn of_network(self, network: Option<Network>) -> Self {
+        let bits = match network {
+            Some(network) => network.levels()[0] & Self::NETWORK,
             None => 0,
         };
-        Self(self.0 & !(Self::NETWORK << Self::SHIFT) | (network as u128) << Self::SHIFT)
+        let others = self.0 & !((Self::NETWORK as u128) << Self::SHIFT);
+        Self(others | (bits as u128) << Self::SHIFT)
     }
 
     /// Returns the network of the visitor, or `None` if the network is unknown.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "the network is in these bits")]
-    pub const fn network(self) -> Option<NonZeroU32> {
-        NonZeroU32::new((self.0 >> Self::SHIFT) as u32)
+    pub const fn network(self) -> Option<Network> {
+        let narrow = (self.0 >> Self::SHIFT) as u16;
+        let middle = (self.0 >> (Self::SHIFT + 16)) as u16;
+        match NonZeroU16::new((self.0 >> (Self::SHIFT + 32)) as u16) {
+            Some(wide) => Some(Network { wide, middle, narrow }),
+            None => None,
+        }
     }
 
     /// Returns the bits of the id, for use in a token. The bits must be sealed before they are sent
@@ -81,9 +83,43 @@ impl VisitorId {
     }
 
     /// The mask for the bits of a network, before they are shifted to their position.
-    const NETWORK: u128 = u32::MAX as u128;
+    const NETWORK: u64 = (1 << 48) - 1;
     /// The position of the lowest network bit in the id.
     const SHIFT: u32 = 64;
+}
+
+/// The network of a visitor, which consists of three nested networks.
+///
+/// The caller of the room defines the levels. For the layer, the narrow network is an IPv4 address
+/// or an IPv6 /64, the middle one is the /24 or the /48 around it, and the wide one is the /16 or
+/// the /32.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Network {
+    wide: NonZeroU16,
+    middle: u16,
+    narrow: u16,
+}
+
+impl Network {
+    /// Creates a network from a number for each level.
+    ///
+    /// The number should be a hash of the whole prefix at that level, keyed with a secret.
+    /// Otherwise, an attacker could look for a network that has the same number as another one, and
+    /// use up the share of both.
+    #[must_use]
+    pub const fn new(wide: NonZeroU16, middle: u16, narrow: u16) -> Self {
+        Self { wide, middle, narrow }
+    }
+
+    /// Returns a key for each level, the narrow one first. Two visitors have the same key if they
+    /// share the network at that level.
+    #[must_use]
+    pub const fn levels(self) -> [u64; 3] {
+        let wide = self.wide.get() as u64;
+        let middle = wide << 16 | self.middle as u64;
+        let narrow = middle << 16 | self.narrow as u64;
+        [narrow, 1 << 48 | middle, 2 << 48 | wide]
+    }
 }
 
 impl fmt::Debug for VisitorId {

@@ -6,7 +6,10 @@
 
 use std::time::Duration;
 
-use crate::{Pass, Room, Ticket, Timestamp, room::HeadStart};
+use crate::{
+    Pass, Room, Ticket, Timestamp,
+    room::{HeadStart, line::PlaceOrder},
+};
 
 impl Ticket {
     /// Returns the visitor's arrival: its first touch, less its head start. The visitor is ordered
@@ -82,9 +85,30 @@ impl Ticket {
 impl Room {
     /// Returns whether the session of this ticket's visitor ended after the ticket was issued. A
     /// visitor that returns from a lapsed session must not have left it.
-    pub(super) fn is_void(&self, ticket: &Ticket) -> bool {
+    ///
+    /// If the end may have been forgotten, the ticket counts only for the place that it has, which
+    /// is `held`. A ticket that moves between sites counts for the pass of another site, which is
+    /// of a different clock.
+    pub(super) fn is_void(&self, ticket: &Ticket, held: Option<PlaceOrder>) -> bool {
+        let made_at = if ticket.resumes { ticket.arrival() } else { ticket.first_seen };
+        let is_moving = ticket.resumes && ticket.placed;
         self.sessions.is_ticket_void(ticket.id, ticket.first_seen)
             || ticket.resumes && self.sessions.is_pass_void(ticket.id, ticket.arrival())
+            || self.sessions.may_be_forgotten(ticket.id, made_at)
+                && !is_moving
+                && !held.is_some_and(|place| self.is_of_place(ticket, place))
+    }
+
+    /// Returns whether a ticket claims no more than a place of its visitor: neither an earlier
+    /// arrival, nor another number in the draw.
+    fn is_of_place(&self, ticket: &Ticket, place: PlaceOrder) -> bool {
+        let tag = self.course.drawing.as_ref().map(|drawing| drawing.tag());
+        let shown = ticket.entrant.filter(|entrant| Some(entrant.draw) == tag);
+        let is_own = shown.is_none_or(|shown| {
+            let own = place.number;
+            own.is_some_and(|own| own.draw != shown.draw || own.number == shown.number)
+        });
+        place.arrived <= ticket.first_seen && is_own
     }
 }
 

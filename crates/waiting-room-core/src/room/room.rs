@@ -29,7 +29,7 @@
 //! and use them at any later time.
 //!
 //! A client that does return its tickets gets a place for every two requests. The number of places
-//! per network is therefore [bounded](RoomRules::places_per_network()). Beyond that bound, the second
+//! per network is therefore [bounded](RoomRules::shares()). Beyond that bound, the second
 //! touch is refused, and the visitor loses its order of arrival. Otherwise a network could hold
 //! early tickets in reserve: whenever it gave up a place at the front, a reserved ticket would take
 //! over that place, and the network would receive all admissions.
@@ -141,8 +141,9 @@ impl Room {
         if let Some(verdict) = self.active(shown.id, now) {
             return verdict;
         }
+        let arrival = self.line.arrival(shown.id);
         // The ticket was used up by a session that has ended, so its order of arrival is void.
-        if self.is_void(shown) {
+        if self.is_void(shown, arrival) {
             return match purpose {
                 Purpose::Enter => self.newcomer(shown.id, now),
                 Purpose::Stay => Verdict::Wait { ticket: *shown, reason: Reason::QueuedTurn },
@@ -159,7 +160,6 @@ impl Room {
         // under the same conditions as a first ticket. Otherwise the clients of one network could
         // get their places twice.
         let claims_place = !ticket.placed || ticket.is_reissued();
-        let arrival = self.line.arrival(ticket.id);
         let needs_place = claims_place && arrival.is_none();
         match arrival {
             Some(PlaceOrder { arrived, .. }) => {
@@ -189,6 +189,7 @@ impl Room {
             return self.newcomer(ticket.id, now);
         }
         let order = self.recognize(&mut ticket, arrival);
+        let order = self.late_order(&ticket, arrival).unwrap_or(order);
         let ahead = self.ahead_of(&ticket, order, now);
         let decision = if self.awaits_draw(&ticket) {
             Err(Reason::QueuedRecovery)
@@ -213,14 +214,16 @@ impl Room {
             Some(known) => known,
             None if pass.expires_at <= now => return Renewal::End,
             None if self.sessions.is_pass_void(pass.id, pass.last_check_in) => return Renewal::End,
+            None if self.sessions.may_be_forgotten(pass.id, pass.last_check_in) => {
+                return Renewal::End;
+            }
             None if !self.can_take_up(pass, now) => return Renewal::End,
             None => *pass,
         };
-        let renewed = self.rules.timing().prolonged(&known, now);
         // A visitor holds a slot or a place, never both. After a restart, an old ticket may have
         // created a place before the pass was presented.
         self.line.remove(pass.id);
-        self.sessions.hold(renewed);
+        let renewed = self.prolong(&known, now);
         self.invariants();
         Renewal::Renew(renewed)
     }
@@ -263,6 +266,8 @@ impl Room {
         snapshot.waiting = self.line.len();
         snapshot.abandoned = self.line.abandoned();
         snapshot.present = self.line.present();
+        snapshot.slots_of_one_network = self.sessions.most_of_one_network();
+        snapshot.places_of_one_network = self.line.most_of_one_network();
         snapshot.oldest_wait =
             self.line.first_arrival().map_or(Duration::ZERO, |first| now.since(first));
         let fallback = self.rules.timing().configured_rate();
@@ -292,8 +297,7 @@ impl Room {
     /// Renews the session of a visitor that is already active, and returns the verdict. Returns
     /// `None` if the visitor is not active.
     fn active(&mut self, id: VisitorId, now: Timestamp) -> Option<Verdict> {
-        let pass = self.rules.timing().prolonged(&self.sessions.pass(id)?, now);
-        self.sessions.hold(pass);
+        let pass = self.prolong(&self.sessions.pass(id)?, now);
         Some(Verdict::Admit { pass, reason: Reason::AdmittedActive })
     }
 
@@ -346,7 +350,9 @@ impl Room {
         let expires_at = now + self.rules.timing().pass_lifetime();
         let pass = Pass::new(id, bucket(first_seen), now, now, expires_at);
         self.line.remove(id);
-        self.sessions.hold(pass);
+        let shares = self.rules.shares.slots(self.rules.total_active_users);
+        let crowded = self.sessions.withdraw(id, shares);
+        self.sessions.hold(pass, crowded.is_none(), false);
         self.minute.record(now);
         self.estimate.record(now);
         self.invariants();
@@ -393,17 +399,23 @@ impl Room {
             ticket.next_check_in = now + interval;
             return refuse(Some(ticket), Reason::RefusedLineFull, Some(interval));
         }
-        ticket.wait = self.wait(ahead, &reason, now);
+        let arrival = self.arrive(&mut ticket, now);
+        // Places that enter the line before a late one will be ahead of it.
+        let told = match ticket.late_by {
+            0 => ahead,
+            _ if reason == Reason::QueuedTurn => ahead,
+            places => ahead.max(self.line.in_order().saturating_add(places - 1)),
+        };
+        ticket.wait = self.wait(told, &reason, now);
         let interval = purpose.interval(self.interval(ticket.id, ahead, &reason, now), ahead);
         ticket.next_check_in = now + interval;
         if self.rules.queueing_method == QueueingMethod::Random || self.course.will_be_drawn() {
             ticket.shown_position = None;
             ticket.is_approximate = false;
         } else {
-            ticket.show(ahead.saturating_add(1), false);
+            ticket.show(told.saturating_add(1), false);
         }
         ticket.placed = true;
-        let arrival = self.arrive(&mut ticket, now);
         let present_until = now + interval * Self::PRESENT_FOR_HALVES / 2;
         let kept_until = now + self.rules.place_retention;
         let draw = self.draw(now);

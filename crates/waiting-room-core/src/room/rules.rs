@@ -9,7 +9,7 @@ use std::{fmt, num::NonZeroU32, time::Duration};
 use crate::{
     ConfigError,
     error::ConfigErrorKind,
-    room::{CookieTest, PlacesPerNetwork, QueueingMethod, Recovery, RoomMode, SessionRenewal},
+    room::{CookieTest, QueueingMethod, Recovery, RoomMode, SessionRenewal, Shares},
 };
 
 /// The rules of one room.
@@ -62,8 +62,10 @@ pub struct RoomRules {
     /// The longest session duration in earlier deployments of this room, if it was longer than the
     /// current duration.
     pub longest_session_duration: Option<Duration>,
-    /// The maximum number of places that one network can hold.
-    pub places_per_network: PlacesPerNetwork,
+    /// The share of the room that one network may have while others want it.
+    pub shares: Shares,
+    /// The time after its admission beyond which a session is not prolonged while visitors wait.
+    pub longest_visit: Option<Duration>,
 }
 
 impl RoomRules {
@@ -86,6 +88,9 @@ impl RoomRules {
     /// The shortest and the longest permitted session duration.
     pub const SESSION_DURATION: (Duration, Duration) =
         (Duration::from_secs(1), Duration::from_secs(24 * 60 * 60));
+    /// The shortest and the longest permitted [`longest_visit`](Self::longest_visit()).
+    pub const LONGEST_VISIT: (Duration, Duration) =
+        (Duration::from_secs(1), Duration::from_secs(30 * 24 * 60 * 60));
     /// The shortest and the longest time for which a place may be kept after the last check-in.
     pub const PLACE_RETENTION: (Duration, Duration) =
         (Duration::from_secs(5), Duration::from_secs(24 * 60 * 60));
@@ -113,7 +118,8 @@ impl RoomRules {
             cookie_test: CookieTest::Off,
             recovery: Recovery::AdmitAtOnce,
             longest_session_duration: None,
-            places_per_network: PlacesPerNetwork::default(),
+            shares: Shares::Auto,
+            longest_visit: Some(Duration::from_secs(60 * 60)),
         }
     }
 
@@ -175,15 +181,25 @@ impl RoomRules {
         self
     }
 
-    /// Sets the maximum number of places that the clients of one network may hold at once, across
-    /// all nodes; a [`PlacesPerNetwork::Limit`] of 1 000 by default.
+    /// Sets the share of the room that one network may have while others want it;
+    /// [`Shares::Auto`] by default.
     ///
-    /// A client that returns cookies gets a place for every two requests, and could otherwise fill
-    /// the line within seconds. A visitor that is admitted immediately needs no place, and a
-    /// visitor that already has a place keeps it.
+    /// A client that returns cookies gets a slot or a place for every two requests, and could
+    /// otherwise hold all slots and fill the line within seconds.
     #[must_use]
-    pub fn places_per_network(mut self, places: PlacesPerNetwork) -> Self {
-        self.places_per_network = places;
+    pub fn shares(mut self, shares: Shares) -> Self {
+        self.shares = shares;
+        self
+    }
+
+    /// Sets the time after its admission beyond which a session is not prolonged while visitors
+    /// wait; 1 hour by default. `None` means that sessions are prolonged without end.
+    ///
+    /// Never more sessions end for this reason than visitors wait. The first pass of a visitor is
+    /// never shortened, even if its lifetime is longer than this.
+    #[must_use]
+    pub fn longest_visit(mut self, duration: impl Into<Option<Duration>>) -> Self {
+        self.longest_visit = duration.into();
         self
     }
 

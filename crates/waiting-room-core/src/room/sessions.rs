@@ -12,6 +12,14 @@
 //!                              hold: a new session
 //! ```
 //!
+//! # What has to be forgotten
+//!
+//! At most [`Sizes::ended`] ends are remembered. Beyond that, the earliest end is forgotten, and a
+//! watermark rises to its time. A proof that is not later than the watermark might belong to a
+//! forgotten end, so it counts only if the room holds the session or the place of its visitor. All
+//! other visitors with such a proof are newcomers. A flood of ends therefore revives no proof, and
+//! costs the visitors inside and in line nothing.
+//!
 //! # Bounded steps
 //!
 //! A session frees its slot at the instant when its pass expires, even if many others expire at the
@@ -24,6 +32,7 @@ use std::time::Duration;
 use crate::{
     Pass, Timestamp, VisitorId,
     room::{
+        networks::Networks,
         orders::{Rank, Ranks},
         shards::Shards,
         work::Sizes,
@@ -38,9 +47,16 @@ pub(super) struct Sessions {
     live: Shards<VisitorId, Session>,
     /// The expiry of each of these sessions.
     lapses: Ranks<()>,
+    networks: Networks,
+    /// The number of sessions that give way to waiting visitors.
+    ending: u32,
     ended: Shards<VisitorId, Ended>,
-    /// The time at which each ended session is forgotten.
-    forgets: Ranks<()>,
+    /// The time of each of these ends.
+    ends: Ranks<()>,
+    /// A time before which it is useless to look for ends that are due to be forgotten.
+    next_forget: Timestamp,
+    /// The time of the latest end that was forgotten before its proofs were void.
+    watermark: Timestamp,
     /// The time after an admission for which the ticket that led to it could be valid. While
     /// expired sessions have yet to be removed, this is the longest such time under any rules in
     /// effect since they expired.
@@ -56,13 +72,10 @@ struct Session {
     accepted_at: Timestamp,
     last_check_in: Timestamp,
     expires_at: Timestamp,
-}
-
-impl From<Pass> for Session {
-    fn from(pass: Pass) -> Self {
-        let Pass { bucket, accepted_at, last_check_in, expires_at, .. } = pass;
-        Self { bucket, accepted_at, last_check_in, expires_at }
-    }
+    /// Whether the session is within the shares of its networks.
+    is_counted: bool,
+    /// Whether the session was not prolonged, because visitors wait.
+    is_ending: bool,
 }
 
 impl Session {
@@ -83,19 +96,52 @@ struct Ended {
 }
 
 impl Sessions {
-    /// The maximum number of ended sessions that are remembered. It bounds the memory used. If the
-    /// maximum is reached, the session that would be forgotten next is forgotten early.
-    const MAX_ENDED: usize = 1_000_000;
-
     /// Begins a visitor's session, or continues it under a new pass.
-    pub(super) fn hold(&mut self, pass: Pass) {
-        if let Some(old) = self.live.insert(pass.id, pass.into()) {
-            self.lapses.remove(Rank::at(old.expires_at, pass.id));
+    ///
+    /// The session counts for its networks if it `is_counted`, and gives way to waiting visitors if
+    /// it `is_ending`. The caller has [withdrawn](Self::withdraw) an earlier session.
+    pub(super) fn hold(&mut self, pass: Pass, is_counted: bool, is_ending: bool) {
+        let Pass { bucket, accepted_at, last_check_in, expires_at, .. } = pass;
+        let session =
+            Session { bucket, accepted_at, last_check_in, expires_at, is_counted, is_ending };
+        match self.live.insert(pass.id, session) {
+            Some(old) => _ = self.lapses.remove(Rank::at(old.expires_at, pass.id)),
+            None => self.networks.add(pass.id),
+        }
+        self.ending += u32::from(is_ending);
+        if is_counted {
+            self.networks.count(pass.id, true);
         }
         self.lapses.insert(Rank::at(pass.expires_at, pass.id), ());
         // The visitor is active again, so from now on this session determines whether its proofs
         // are valid.
         self.forget(pass.id);
+    }
+
+    /// Stops counting a visitor's session, if there is one, until it is [held](Self::hold) again.
+    /// Returns the narrowest level at which the visitor's network has all of its share without this
+    /// session, or `None` if the session is within the shares.
+    pub(super) fn withdraw(&mut self, id: VisitorId, shares: Option<[u32; 3]>) -> Option<usize> {
+        if let Some(session) = self.live.get_mut(&id) {
+            let old = std::mem::replace(
+                session,
+                Session { is_counted: false, is_ending: false, ..*session },
+            );
+            self.uncount(id, old);
+        }
+        let counted = self.networks.counted(id)?;
+        counted.iter().zip(shares?).position(|(counted, share)| *counted >= share)
+    }
+
+    /// Returns the largest number of sessions of one narrow network, including expired ones that have
+    /// not been removed yet.
+    pub(super) fn most_of_one_network(&self) -> u32 {
+        self.networks.most_held()
+    }
+
+    /// Returns the number of sessions that give way to waiting visitors.
+    pub(super) const fn ending(&self) -> u32 {
+        self.ending
     }
 
     /// Ends a visitor's session, if there is one, and voids all of the visitor's proofs issued up
@@ -105,6 +151,8 @@ impl Sessions {
     /// whichever is later.
     pub(super) fn end(&mut self, id: VisitorId, now: Timestamp, mut forget_at: Timestamp) {
         if let Some(pass) = self.live.remove(&id) {
+            self.uncount(id, pass);
+            self.networks.take(id);
             self.lapses.remove(Rank::at(pass.expires_at, id));
             forget_at = forget_at.max(pass.expires_at);
         }
@@ -112,7 +160,7 @@ impl Sessions {
     }
 
     /// Advances the time to `now`, removes up to [`Sizes::buried`] expired sessions, and forgets up
-    /// to the same number of ended sessions that are due to be forgotten. The ticket that led to a
+    /// to the same number of ends. The ticket that led to a
     /// session could be valid for `void_after` from the admission, so the end of an expired session
     /// is remembered for that time.
     pub(super) fn reap(&mut self, now: Timestamp, void_after: Duration) {
@@ -123,23 +171,15 @@ impl Sessions {
         };
         self.now = self.now.max(now);
         let most = Sizes::current().buried;
-        for due in self.forgets.take_due(self.now, most) {
-            self.ended.remove(&due.id());
-        }
+        self.forget_due(most);
         for due in self.lapses.take_due(self.now, most) {
             self.lapse(due.id());
         }
     }
 
-    /// Removes a visitor's session if it has expired, and forgets the visitor's ended session if it
-    /// is due to be forgotten.
+    /// Removes a visitor's session if it has expired.
     pub(super) fn settle(&mut self, id: VisitorId) {
         // Usually nothing is due, which can be determined without looking up the visitor.
-        if is_any_due(&self.forgets, self.now)
-            && self.ended.get(&id).is_some_and(|end| end.forget_at <= self.now)
-        {
-            self.forget(id);
-        }
         if is_any_due(&self.lapses, self.now)
             && let Some(pass) = self.live.get(&id)
             && pass.expires_at <= self.now
@@ -165,7 +205,7 @@ impl Sessions {
     /// that visitor has ended since. If the session ended exactly at `seen_at`, the ticket is also
     /// void.
     pub(super) fn is_ticket_void(&self, id: VisitorId, seen_at: Timestamp) -> bool {
-        self.ended.get(&id).is_some_and(|ended| seen_at <= ended.at)
+        self.end_of(id).is_some_and(|ended| seen_at <= ended.at)
     }
 
     /// Returns whether a pass that was issued or renewed at `made_at` belongs to a session that its
@@ -174,7 +214,13 @@ impl Sessions {
     /// A session that has merely expired in this room does not void a pass. The pass itself
     /// contains its expiry, and this room may not know of a renewal.
     pub(super) fn is_pass_void(&self, id: VisitorId, made_at: Timestamp) -> bool {
-        self.ended.get(&id).is_some_and(|ended| ended.has_left && made_at <= ended.at)
+        self.end_of(id).is_some_and(|ended| ended.has_left && made_at <= ended.at)
+    }
+
+    /// Returns whether a proof that was issued at `made_at` may be void by an end that had to be
+    /// forgotten. If so, it counts only if the room holds the session or the place of its visitor.
+    pub(super) fn may_be_forgotten(&self, id: VisitorId, made_at: Timestamp) -> bool {
+        made_at <= self.watermark && self.end_of(id).is_none()
     }
 
     /// Returns the number of slots in use: one for each session that has not expired.
@@ -186,13 +232,28 @@ impl Sessions {
     /// Checks the invariants, in debug builds.
     pub(super) fn invariants(&self) {
         debug_assert_eq!(self.live.len(), self.lapses.len(), "each live session has one expiry");
-        debug_assert_eq!(self.ended.len(), self.forgets.len(), "each end is forgotten once");
-        debug_assert!(self.ended.len() <= Self::MAX_ENDED, "ended sessions are bounded");
+        debug_assert_eq!(self.ended.len(), self.ends.len(), "each end has one time");
+        debug_assert!(self.ended.len() <= Sizes::current().ended, "ended sessions are bounded");
+        if cfg!(debug_assertions) && self.live.len() <= Networks::CHECKED {
+            self.networks.invariants(self.live.iter().map(|(id, _)| *id));
+            let ending = self.live.iter().filter(|(_, session)| session.is_ending);
+            debug_assert_eq!(ending.count(), self.ending as usize, "each ending is counted");
+        }
+    }
+
+    /// Stops counting a session.
+    fn uncount(&mut self, id: VisitorId, session: Session) {
+        self.ending -= u32::from(session.is_ending);
+        if session.is_counted {
+            self.networks.count(id, false);
+        }
     }
 
     /// Removes an expired session whose expiry has already been removed from `lapses`.
     fn lapse(&mut self, id: VisitorId) {
         if let Some(pass) = self.live.remove(&id) {
+            self.uncount(id, pass);
+            self.networks.take(id);
             let forget_at = pass.accepted_at + self.void_after;
             // The session ended when its pass expired, not when this operation noticed the expiry.
             if forget_at > self.now {
@@ -201,22 +262,51 @@ impl Sessions {
         }
     }
 
-    /// Remembers the end of a session. At most [`Self::MAX_ENDED`] ends are remembered.
+    /// Returns the end of a visitor's session, if it is remembered and not due to be forgotten.
+    fn end_of(&self, id: VisitorId) -> Option<Ended> {
+        self.ended.get(&id).copied().filter(|ended| ended.forget_at > self.now)
+    }
+
+    /// Remembers the end of a session. If too many ends are remembered, the earliest is forgotten.
     fn remember(&mut self, id: VisitorId, ended: Ended) {
         self.forget(id);
-        if self.ended.len() >= Self::MAX_ENDED
-            && let Some(soonest) = self.forgets.first()
-        {
-            self.forget(soonest.id());
-        }
+        self.next_forget = self.next_forget.min(ended.forget_at);
         self.ended.insert(id, ended);
-        self.forgets.insert(Rank::at(ended.forget_at, id), ());
+        self.ends.insert(Rank::at(ended.at, id), ());
+        if self.ended.len() > Sizes::current().ended
+            && let Some(earliest) = self.ends.first().map(Rank::id)
+            && let Some(end) = self.ended.get(&earliest)
+        {
+            self.watermark = self.watermark.max(end.at);
+            self.forget(earliest);
+        }
+    }
+
+    /// Forgets those of the `most` earliest ends that are due to be forgotten. A later end waits
+    /// until the earlier ones are forgotten, but has no effect from then on.
+    fn forget_due(&mut self, most: usize) {
+        if self.next_forget > self.now {
+            return;
+        }
+        let earliest = self.ends.next_from(Rank::new(0, VisitorId::new(0)), most);
+        self.next_forget = Timestamp::MAX;
+        for id in earliest.into_iter().map(Rank::id) {
+            match self.ended.get(&id).map(|end| end.forget_at) {
+                Some(forget_at) if forget_at > self.now => {
+                    self.next_forget = self.next_forget.min(forget_at);
+                }
+                Some(_) | None => {
+                    self.forget(id);
+                    self.next_forget = self.now;
+                }
+            }
+        }
     }
 
     /// Forgets the end of a session, if one is remembered.
     fn forget(&mut self, id: VisitorId) {
         if let Some(old) = self.ended.remove(&id) {
-            self.forgets.remove(Rank::at(old.forget_at, id));
+            self.ends.remove(Rank::at(old.at, id));
         }
     }
 }
@@ -240,7 +330,7 @@ mod tests {
         let retained = Duration::from_secs(1_000);
         sessions.reap(at(10), retained);
         let passes = (0..50).map(|who| Pass::new(VisitorId::new(who), 0, at(10), at(10), at(40)));
-        passes.for_each(|pass| sessions.hold(pass));
+        passes.for_each(|pass| sessions.hold(pass, true, false));
         sessions.reap(at(100), retained);
         assert!(sessions.active() == 0 && sessions.live.len() > 0);
         // Under these rules, tickets become void earlier.
@@ -249,6 +339,30 @@ mod tests {
         assert!(sessions.is_ticket_void(VisitorId::new(49), at(9)));
         (0..50).for_each(|_| sessions.reap(at(1_010), Duration::from_secs(1)));
         assert_eq!(sessions.ended.len(), 0);
+    }
+
+    #[test]
+    fn a_forgotten_end_voids_older_proofs_and_the_earliest_is_forgotten_first() {
+        Sizes::use_these(Sizes { ended: 10, ..Sizes::SMALL });
+        let mut sessions = Sessions::default();
+        // The second end is due to be forgotten first, but it is not the earliest.
+        for (who, forget_at) in (0..).zip([900, 50].into_iter().chain([800; 9])) {
+            sessions.reap(at(20 + who), Duration::ZERO);
+            sessions.end(VisitorId::new(who.into()), at(20 + who), at(forget_at));
+        }
+        assert_eq!((sessions.ended.len(), sessions.watermark), (10, at(20)));
+        for (who, made_at, expected) in
+            [(0, 19, true), (0, 20, true), (0, 21, false), (1, 19, false)]
+        {
+            let may_be = sessions.may_be_forgotten(VisitorId::new(who), at(made_at));
+            assert_eq!(may_be, expected, "{who} at {made_at}");
+        }
+        assert!(sessions.is_ticket_void(VisitorId::new(1), at(21)));
+        sessions.reap(at(50), Duration::ZERO);
+        assert!(!sessions.is_ticket_void(VisitorId::new(1), at(21)));
+        assert_eq!(sessions.ended.len(), 9);
+        (0..5).for_each(|_| sessions.reap(at(800), Duration::ZERO));
+        assert_eq!((sessions.ended.len(), sessions.watermark), (0, at(20)));
     }
 
     #[test]

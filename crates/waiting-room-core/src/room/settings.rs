@@ -12,7 +12,7 @@ use std::{borrow::Cow, fmt, ops::RangeInclusive, time::Duration};
 use crate::{
     ConfigError, RoomRules,
     error::ConfigErrorKind,
-    room::{CookieTest, PlacesPerNetwork, QueueingMethod, Recovery, RoomMode, SessionRenewal},
+    room::{CookieTest, QueueingMethod, Recovery, RoomMode, SessionRenewal, Shares},
 };
 
 /// One rule of a room (but not the room's name): what it is called, and which values it can have.
@@ -115,6 +115,24 @@ impl RoomRules {
             },
         },
         Setting {
+            name: "longest_visit",
+            doc: "the time after its admission beyond which a session is not prolonged while \
+                  visitors wait",
+            values: AllowedValues::durations(Self::LONGEST_VISIT).or_words(&[OFF]),
+            is_for_events: false,
+            get: |rules| {
+                rules.longest_visit.map_or(SettingValue::word(OFF), SettingValue::Duration)
+            },
+            set: |rules, value| {
+                rules.longest_visit = if let SettingValue::Duration(longest) = value {
+                    Some(*longest)
+                } else {
+                    value.off(None)?
+                };
+                Some(())
+            },
+        },
+        Setting {
             name: "mode",
             doc: "the mode in which the room starts",
             values: AllowedValues::words(&["auto", "drain", "queue_all", "suspended"]),
@@ -149,27 +167,6 @@ impl RoomRules {
             is_for_events: false,
             get: |rules| SettingValue::Duration(rules.place_retention),
             set: |rules, value| value.duration().map(|to| rules.place_retention = to),
-        },
-        Setting {
-            name: "places_per_network",
-            doc: "the maximum number of places that the visitors of one network may hold",
-            values: AllowedValues::counts(1..=Self::MAX_LINE_CAPACITY).or_shadow().or_words(&[OFF]),
-            is_for_events: false,
-            get: |rules| match rules.places_per_network {
-                PlacesPerNetwork::Limit(places) => SettingValue::Count(places),
-                PlacesPerNetwork::Off => SettingValue::word(OFF),
-                PlacesPerNetwork::Shadow(places) => SettingValue::Shadow(places),
-            },
-            set: |rules, value| {
-                rules.places_per_network = match value {
-                    SettingValue::Count(places) => PlacesPerNetwork::Limit(*places),
-                    SettingValue::Shadow(places) => PlacesPerNetwork::Shadow(*places),
-                    SettingValue::Duration(_) | SettingValue::Word(_) => {
-                        value.off(PlacesPerNetwork::Off)?
-                    }
-                };
-                Some(())
-            },
         },
         Setting {
             name: "queueing_method",
@@ -218,6 +215,30 @@ impl RoomRules {
             set: |rules, value| {
                 let renewal = value.one_of(SessionRenewal::ALL, SessionRenewal::name);
                 renewal.map(|renewal| rules.session_renewal = renewal)
+            },
+        },
+        Setting {
+            name: "shares",
+            doc: "the number of slots that the visitors of one address may hold while others wait, \
+                  and of places; `auto` derives them from `total_active_users`",
+            values: AllowedValues::counts(1..=Self::MAX_LINE_CAPACITY)
+                .or_shadow()
+                .or_words(&["auto", OFF]),
+            is_for_events: false,
+            get: |rules| match rules.shares {
+                Shares::Auto => SettingValue::word("auto"),
+                Shares::Limit(number) => SettingValue::Count(number),
+                Shares::Off => SettingValue::word(OFF),
+                Shares::Shadow(number) => SettingValue::Shadow(number),
+            },
+            set: |rules, value| {
+                rules.shares = match value {
+                    SettingValue::Count(number) => Shares::Limit(*number),
+                    SettingValue::Shadow(number) => Shares::Shadow(*number),
+                    SettingValue::Word(word) if word == "auto" => Shares::Auto,
+                    SettingValue::Duration(_) | SettingValue::Word(_) => value.off(Shares::Off)?,
+                };
+                Some(())
             },
         },
         Setting {

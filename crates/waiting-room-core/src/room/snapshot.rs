@@ -45,6 +45,12 @@ pub struct RoomSnapshot {
     pub waiting: u32,
     /// The number of visitors in the line who check in when they are due.
     pub present: u32,
+    /// The largest number of slots that one narrow [network](crate::room::Network) holds, or 0 if the
+    /// store does not know it.
+    pub slots_of_one_network: u32,
+    /// The largest number of places that one narrow network holds, or 0 if the store does not know
+    /// it.
+    pub places_of_one_network: u32,
     /// The maximum number of places in the line.
     pub line_capacity: u32,
     /// The time since the first touch of the visitor at the front of the line, plus its head start;
@@ -176,6 +182,8 @@ impl RoomSnapshot {
             first_touches_in_last_minute: 0,
             waiting: 0,
             present: 0,
+            slots_of_one_network: 0,
+            places_of_one_network: 0,
             line_capacity: rules.line_capacity,
             oldest_wait: Duration::ZERO,
             abandoned: 0,

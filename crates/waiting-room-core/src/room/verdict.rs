@@ -53,6 +53,10 @@ pub struct Ticket {
     pub promised_wait: Option<Duration>,
     /// The visitor's number in the draw of an event, or `None` if it does not take part in a draw.
     pub entrant: Option<Entrant>,
+    /// The number of places that enter the line before this one, because the visitor's network has
+    /// more than its [share](crate::room::Shares) of the line. It is 0 for a place that is in its
+    /// order of arrival. A store counts it down, and never up.
+    pub late_by: u32,
 }
 
 impl Ticket {
@@ -81,6 +85,7 @@ impl Ticket {
             placed: false,
             promised_wait: None,
             entrant: None,
+            late_by: 0,
         }
     }
 
@@ -249,7 +254,7 @@ pub enum Reason {
     /// alone.
     QueuedEarly,
     /// `queued:network_full`: the client's network already holds as many places in the line as its
-    /// limit allows, but the limit is in [shadow mode](crate::room::PlacesPerNetwork::Shadow), so
+    /// limit allows, but the limit is in [shadow mode](crate::room::Shares::Shadow), so
     /// the visitor still gets a place.
     QueuedNetworkFull,
     /// `queued:rate`: the limit on new visitors in 60 seconds is used up.
@@ -300,7 +305,7 @@ pub enum Reason {
     /// `refused:line_full`: the line has no free place.
     RefusedLineFull,
     /// `refused:network_full`: the client's network already holds as many places in the line as
-    /// [its limit](crate::room::PlacesPerNetwork) allows.
+    /// [its limit](crate::room::Shares) allows.
     RefusedNetworkFull,
     /// `refused:not_a_visit`: a browser without a token asks for a part of a page, or for a page that
     /// no person has requested yet.

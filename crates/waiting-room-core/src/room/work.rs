@@ -21,10 +21,13 @@ pub(super) struct Sizes {
     /// to lapsed places, and to ended sessions that are due to be forgotten. An operation adds at
     /// most one of each, so the removals always catch up.
     pub(super) buried: usize,
+    /// The maximum number of ended sessions that are remembered. It bounds the memory used.
+    pub(super) ended: usize,
 }
 
 impl Sizes {
-    const USUAL: Self = Self { chunk: 64, section: 128, changes: 256, shard: 512, buried: 64 };
+    const USUAL: Self =
+        Self { chunk: 64, section: 128, changes: 256, shard: 512, buried: 64, ended: 1_000_000 };
 
     /// The sizes that currently apply.
     #[cfg(not(test))]
@@ -55,7 +58,7 @@ mod counting {
         /// Small sizes, so that a few visitors fill many chunks, sections and shards. Tests use
         /// these sizes unless they choose others.
         pub(in crate::room) const SMALL: Self =
-            Self { chunk: 8, section: 4, changes: 6, shard: 4, buried: 3 };
+            Self { chunk: 8, section: 4, changes: 6, shard: 4, buried: 3, ended: 1_000_000 };
 
         pub(in crate::room) fn current() -> Self {
             SIZES.get()

@@ -13,9 +13,9 @@ use tracing_subscriber::EnvFilter;
 
 use super::arguments::{Arguments, Command, KeeperOf, Operator, Recover, Serve, SetUp};
 use crate::{
-    escrow::{Epoch, Term},
+    escrow::{Epoch, KeptAccount, Standing, Term},
     holder::{Holder, HolderHandle, HolderTimes, Order},
-    keeper::{Corrections, Kept, KeptAccount, PostgresKeeper, Standing},
+    keeper::{Corrections, Kept, PostgresKeeper},
     link::{OperatorError, OperatorLink, TcpDial},
     server::{LedgerServer, ServerKeys},
     slots::SiteId,

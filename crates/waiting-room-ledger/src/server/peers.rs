@@ -1,34 +1,49 @@
-//! The peers of a server: how many connections of one address have not shown a key yet, and which
-//! warnings about them were logged.
+//! The peers of a server: which connections have shown a key, which of the others make room, and
+//! which warnings about them were logged.
 
 use std::{
-    collections::HashMap,
+    cmp::Reverse,
+    collections::{BTreeMap, HashMap},
     net::{IpAddr, SocketAddr},
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
 
-use tokio::time::Instant;
+use tokio::{sync::Notify, time::Instant};
 
 use crate::holder::count_refused_stream;
 
-/// The most connections of one address without a confirmed greeting. Many sites may connect from one
-/// address, by a tunnel, but each is confirmed within a round trip.
-pub(super) const MAX_UNCONFIRMED: usize = 512;
+/// The most connections that have shown a key.
+const MAX_CONFIRMED: usize = 8192;
+/// The most connections that have not shown a key yet.
+pub(super) const MAX_UNCONFIRMED: usize = 1024;
 /// The most warnings that are remembered, so that each is logged once.
 const MAX_REPORTED: usize = 1024;
 /// The time after which a warning is logged again.
 const TELL_AGAIN: Duration = Duration::from_secs(60 * 60);
 
-/// The connections of each address, and the warnings that were logged.
+/// The connections, and the warnings that were logged.
 #[derive(Debug, Default)]
 pub(super) struct Peers {
-    /// The connections of each address that are not confirmed yet.
-    unconfirmed: Mutex<HashMap<String, usize>>,
+    connections: Mutex<Connections>,
     reported: Mutex<Reported>,
+}
+
+/// The connections that have shown a key, and those that have not.
+///
+/// Each has a bound of its own, so clients without a key take no connection from sites.
+#[derive(Debug, Default)]
+struct Connections {
+    confirmed: usize,
+    /// The connections of each address that are not confirmed yet, in order of arrival.
+    unconfirmed: HashMap<String, BTreeMap<u64, Arc<Notify>>>,
+    /// The number of connections in `unconfirmed`.
+    len: usize,
+    /// The number of the next connection.
+    next: u64,
 }
 
 /// A connection, which counts as one without a key until it is confirmed.
@@ -36,7 +51,10 @@ pub(super) struct Peers {
 pub(super) struct Caller {
     peers: Arc<Peers>,
     address: String,
+    number: u64,
     is_confirmed: AtomicBool,
+    /// Notified when the connection has to make room for another one.
+    evicted: Arc<Notify>,
 }
 
 /// The warnings that were logged in the last hour, up to a bound.
@@ -44,19 +62,14 @@ pub(super) struct Caller {
 struct Reported(HashMap<String, Instant>);
 
 impl Peers {
-    /// Counts a connection of a peer. Returns `None` if its address has too many that are not confirmed.
-    pub(super) fn arrive(self: &Arc<Self>, peer: &str) -> Option<Caller> {
+    /// Counts a connection of a peer, which may have to make room for later ones until it is
+    /// confirmed.
+    pub(super) fn arrive(self: &Arc<Self>, peer: &str) -> Caller {
         let address = address_of(peer);
-        let mut unconfirmed = self.unconfirmed.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = unconfirmed.entry(address.clone()).or_default();
-        // An entry is never zero, so one that has just been made is below the bound.
-        if *count >= MAX_UNCONFIRMED {
-            return None;
-        }
-        *count += 1;
+        let evicted = Arc::<Notify>::default();
+        let number = self.locked().arrive(address.clone(), Arc::clone(&evicted));
         let peers = Arc::clone(self);
-        let is_confirmed = AtomicBool::new(false);
-        Some(Caller { peers, address, is_confirmed })
+        Caller { peers, address, number, is_confirmed: AtomicBool::new(false), evicted }
     }
 
     /// Tells the operator of this server why a peer was refused, once in an hour.
@@ -68,32 +81,78 @@ impl Peers {
             tracing::warn!(peer, reason = sentence, "a stream was refused or ended");
         }
     }
+
+    fn locked(&self) -> MutexGuard<'_, Connections> {
+        self.connections.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Connections {
+    /// Adds a connection without a key, and returns its number. If there are too many, the oldest
+    /// one of the address that has the most makes room. A site, whose address has few, is therefore
+    /// not disconnected by others before its key has arrived.
+    fn arrive(&mut self, address: String, evicted: Arc<Notify>) -> u64 {
+        let number = self.next;
+        self.next += 1;
+        self.unconfirmed.entry(address).or_default().insert(number, evicted);
+        self.len += 1;
+        if self.len > MAX_UNCONFIRMED {
+            let first = |of: &BTreeMap<u64, _>| of.keys().next().copied();
+            let most = self.unconfirmed.iter().max_by_key(|(_, of)| (of.len(), Reverse(first(of))));
+            let oldest = most.and_then(|(address, of)| Some((address.clone(), first(of)?)));
+            let oldest = oldest.and_then(|(address, number)| self.remove(&address, number));
+            oldest.iter().for_each(|oldest| oldest.notify_one());
+        }
+        number
+    }
+
+    /// Removes a connection without a key, unless it has made room already.
+    fn remove(&mut self, address: &str, number: u64) -> Option<Arc<Notify>> {
+        let of_address = self.unconfirmed.get_mut(address)?;
+        let removed = of_address.remove(&number)?;
+        if of_address.is_empty() {
+            self.unconfirmed.remove(address);
+        }
+        self.len -= 1;
+        Some(removed)
+    }
 }
 
 impl Caller {
-    /// Records that the peer has a key of this ledger.
-    pub(super) fn confirm(&self) {
-        if self.is_confirmed.swap(true, Ordering::Relaxed) {
-            return;
+    /// Records that the peer has a key of this ledger. Returns whether it may stay: it may not if it
+    /// has made room already, or if too many peers have shown a key.
+    pub(super) fn confirm(&self) -> bool {
+        let mut connections = self.peers.locked();
+        if self.is_confirmed() {
+            return true;
         }
-        let mut unconfirmed = self.peers.unconfirmed.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = unconfirmed.get_mut(&self.address) {
-            *count -= 1;
-            if *count == 0 {
-                unconfirmed.remove(&self.address);
-            }
+        let stays = connections.confirmed < MAX_CONFIRMED
+            && connections.remove(&self.address, self.number).is_some();
+        if stays {
+            connections.confirmed += 1;
+            self.is_confirmed.store(true, Ordering::Relaxed);
         }
+        stays
     }
 
     pub(super) fn is_confirmed(&self) -> bool {
         self.is_confirmed.load(Ordering::Relaxed)
     }
+
+    /// Waits until the connection has to make room for another one.
+    pub(super) async fn evicted(&self) {
+        self.evicted.notified().await;
+    }
 }
 
 impl Drop for Caller {
     fn drop(&mut self) {
-        // It does not count any more.
-        self.confirm();
+        let mut connections = self.peers.locked();
+        if self.is_confirmed() {
+            connections.confirmed -= 1;
+        } else {
+            connections.remove(&self.address, self.number);
+        }
     }
 }
 
@@ -141,21 +200,27 @@ mod tests {
     use crate::logged::Logged;
 
     #[test]
-    fn connections_of_one_address_are_bounded_until_they_are_confirmed_or_end() {
+    fn the_oldest_connection_of_the_address_with_the_most_makes_room() {
         let peers = Arc::new(Peers::default());
-        let mut callers: Vec<_> =
-            (0..MAX_UNCONFIRMED).map(|port| peers.arrive(&format!("10.0.0.1:{port}"))).collect();
-        assert!(callers.iter().all(Option::is_some));
-        assert!(peers.arrive("10.0.0.1:9").is_none());
-        assert!(peers.arrive("10.0.0.2:9").is_some());
-        let first = callers[0].as_ref().unwrap();
-        first.confirm();
-        first.confirm();
-        callers.push(peers.arrive("10.0.0.1:9"));
-        assert!(callers.last().unwrap().is_some());
-        assert!(peers.arrive("10.0.0.1:10").is_none(), "it counts once");
-        drop(callers);
-        assert!(peers.unconfirmed.lock().unwrap().is_empty());
+        let site = peers.arrive("10.0.0.1:9");
+        let mut flood: Vec<_> = (0..MAX_UNCONFIRMED)
+            .map(|nth| peers.arrive(&format!("10.0.{}.2:{nth}", nth % 17)))
+            .collect();
+        assert!(!flood[0].confirm(), "it has made room");
+        assert!(flood[1].confirm() && flood[1].confirm() && site.confirm());
+        let counts = || {
+            let connections = peers.locked();
+            (connections.confirmed, connections.len)
+        };
+        assert_eq!(counts(), (2, MAX_UNCONFIRMED - 2));
+        flood.extend((0..MAX_CONFIRMED).map(|_| peers.arrive("10.0.0.3:9")));
+        peers.locked().confirmed = MAX_CONFIRMED;
+        let last = flood.last().unwrap();
+        assert!(!last.confirm() && site.confirm(), "the others with a key stay");
+        peers.locked().confirmed = 2;
+        drop((site, flood));
+        assert_eq!(counts(), (0, 0));
+        assert!(peers.locked().unconfirmed.is_empty());
     }
 
     #[test]

@@ -50,7 +50,11 @@ pub(super) async fn serve_site(
     // recorded one.
     let confirmed = timeout(CONFIRM_WITHIN, reader.next(&mut opener)).await;
     match confirmed {
-        Ok(Ok(confirm)) if confirm.is_empty() => caller.confirm(),
+        Ok(Ok(confirm)) if confirm.is_empty() => {
+            if !caller.confirm() {
+                return Err("there are too many connections".to_owned());
+            }
+        }
         Ok(Err(error)) if error.is_forged() => return Err(error.to_string()),
         Ok(Ok(_) | Err(_)) | Err(_) => return Ok(()),
     }
@@ -154,7 +158,9 @@ async fn lose_pulse(pulse: Option<Pulse>) {
 pub(super) async fn serve_operator(greeted: Greeted) {
     let Greeted { room, mut reader, mut writer, mut sealer, mut opener, caller, .. } = greeted;
     let Ok(Ok(content)) = timeout(CONFIRM_WITHIN, reader.next(&mut opener)).await else { return };
-    caller.confirm();
+    if !caller.confirm() {
+        return;
+    }
     let order = std::str::from_utf8(&content).map_err(|_| "the order is not text".to_owned());
     let result = match order.and_then(parse_order) {
         Ok(order) => match room.order(order).await {

@@ -92,6 +92,27 @@ local function turn(id, ticket, kind)
     return {'turn'}
 end
 
+-- Returns whether the session of a ticket's visitor ended after the ticket was issued. A visitor who
+-- returns from a lapsed session must not have left it.
+--
+-- If the end may have been forgotten, the ticket counts only if it claims no more than a place of its
+-- visitor: neither an earlier arrival, nor another number in the draw. A ticket that moves between
+-- sites counts for a pass of another clock.
+local function is_void(id, first_seen_us, ticket, resumes, arrival_us, rest)
+    local how = ended(id, first_seen_us)
+    if resumes and how ~= 'left' and how ~= 'lapsed' then
+        local before = ended(id, ticket.arrived_us)
+        how = before ~= 'lapsed' and before
+    end
+    if how ~= 'forgotten' or resumes and ticket.placed then
+        return how and how ~= 'forgotten'
+    elseif not arrival_us or arrival_us > first_seen_us then
+        return true
+    end
+    local shown, own = shown_entrant(rest), entrant_of(id)
+    return shown and not (own and (own.tag ~= current_draw().tag or own.number == shown.number))
+end
+
 -- Decides whether one visitor is admitted, gets a place, or is refused.
 --
 -- The line is ordered by arrival: the first touch, less the head start.
@@ -108,8 +129,7 @@ local function check_in(
     if pass then
         return admit_again(id, pass)
     end
-    -- A visitor who returns from a lapsed session must not have left it.
-    if ended(id, first_seen_us) or resumes == 1 and ended(id, ticket.arrived_us) == 'left' then
+    if is_void(id, first_seen_us, ticket, resumes == 1, arrival_us, rest) then
         if ticket.stays then
             return {'turn'}
         end

@@ -58,6 +58,7 @@ local function create()
     room.since_us, room.checked_us, room.server = room.now_us, room.now_us, server_id()
     room.pace = {began_us = 0, current = 0, slices = {}, touches = {0, 0, 0, 0, 0, 0}}
     read_sizes(0, 0, 0, 1)
+    room.watermark_us, room.next_forget_us = 0, 0
     set_rules()
     continue_draw()
     room.hold_until_us = room.now_us + room.hold_us

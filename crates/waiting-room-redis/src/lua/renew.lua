@@ -13,7 +13,8 @@ local function renew(id, bucket, accepted_us, last_check_in_us, expires_us)
     local shown = {bucket = bucket, accepted_us = accepted_us, expires_us = expires_us}
     local pass = visitor(id)
     if not pass then
-        if shown.expires_us <= room.now_us or ended(id, last_check_in_us) == 'left' then
+        local how = ended(id, last_check_in_us)
+        if shown.expires_us <= room.now_us or how and how ~= 'lapsed' then
             return {'end'}
         end
         if room.site and not is_leased() then

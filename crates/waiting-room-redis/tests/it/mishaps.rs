@@ -198,7 +198,7 @@ async fn a_room_with_the_layout_of_another_release_is_refused_and_left_alone() {
         let store = node(&server, RoomRules::new("shop", 1)).await;
         admitted(&store, 1).await;
         let mut connection = manager(&server).await;
-        for layout in [None, Some("3"), Some("5")] {
+        for layout in [None, Some("4"), Some("6")] {
             let _: i64 = connection.hdel("{wr:shop}:room", "layout").await.unwrap();
             if let Some(layout) = layout {
                 let () = connection.hset("{wr:shop}:room", "layout", layout).await.unwrap();
@@ -208,7 +208,7 @@ async fn a_room_with_the_layout_of_another_release_is_refused_and_left_alone() {
             assert!(source.contains("layout"), "{engine}, {layout:?}: {source}");
             assert_eq!(store.enter(VisitorId::new(2)).await.unwrap_err().kind(), refused.kind());
         }
-        let () = connection.hset("{wr:shop}:room", "layout", "4").await.unwrap();
+        let () = connection.hset("{wr:shop}:room", "layout", "5").await.unwrap();
         let renewed = eventually(async || store.snapshot().await.ok()).await;
         assert_eq!(renewed.active, 1);
     })

@@ -1,11 +1,11 @@
 //! The share of the places that one network may hold, on all nodes together.
 
-use std::{num::NonZeroU32, time::Duration};
+use std::{num::NonZeroU16, time::Duration};
 
 use redis::AsyncCommands;
 use waiting_room_core::{
     Reason, RoomRules, Store, Timestamp, Verdict, VisitorId,
-    room::PlacesPerNetwork,
+    room::{Network, Shares},
     time::{Clock, ManualClock},
 };
 use waiting_room_engines::EngineServer;
@@ -17,9 +17,7 @@ const START: Timestamp = Timestamp::from_secs(1_700_000_000);
 const NETWORKS: &str = "{wr:shop}:networks";
 
 fn rules() -> RoomRules {
-    RoomRules::new("shop", 1)
-        .session_duration(Duration::from_secs(80))
-        .places_per_network(PlacesPerNetwork::Limit(2))
+    RoomRules::new("shop", 1).session_duration(Duration::from_secs(80)).shares(Shares::Limit(2))
 }
 
 /// Starts a node, and fills its room.
@@ -29,19 +27,19 @@ async fn full(server: &EngineServer, clock: &ManualClock) -> RedisStore {
     store
 }
 
-fn of(network: u32, who: u128) -> VisitorId {
-    VisitorId::new(who).of_network(NonZeroU32::new(network))
+fn of(network: u16, who: u128) -> VisitorId {
+    VisitorId::new(who).of_network(NonZeroU16::new(network).map(|wide| Network::new(wide, 0, 0)))
 }
 
 /// Returns the verdict at the second touch of a newcomer from a network.
-async fn comes(store: &RedisStore, network: u32, who: u128) -> Verdict {
+async fn comes(store: &RedisStore, network: u16, who: u128) -> Verdict {
     match store.enter(of(network, who)).await.unwrap() {
         Verdict::Wait { ticket, .. } => store.check_in(ticket).await.unwrap(),
         other @ (Verdict::Admit { .. } | Verdict::Refuse { .. }) => panic!("not queued: {other:?}"),
     }
 }
 
-async fn has_place(store: &RedisStore, network: u32, who: u128) -> bool {
+async fn has_place(store: &RedisStore, network: u16, who: u128) -> bool {
     let verdict = comes(store, network, who).await;
     match verdict {
         Verdict::Wait { ticket, .. } => ticket.placed,
@@ -71,10 +69,10 @@ async fn a_network_has_no_more_places_than_its_share_whichever_node_it_asks() {
         assert_eq!(here.snapshot().await.unwrap().waiting, 4);
         assert_eq!(counted(&server).await, 3, "one has no known network");
         // An operator's change applies on all nodes.
-        there.configure(|rules| rules.places_per_network(PlacesPerNetwork::Off)).await.unwrap();
+        there.configure(|rules| rules.shares(Shares::Off)).await.unwrap();
         assert!(has_place(&here, 7, 50).await);
-        let shadow = PlacesPerNetwork::Shadow(2);
-        here.configure(|rules| rules.places_per_network(shadow)).await.unwrap();
+        let shadow = Shares::Shadow(2);
+        here.configure(|rules| rules.shares(shadow)).await.unwrap();
         let verdict = comes(&there, 7, 51).await;
         assert_eq!(*verdict.reason(), Reason::QueuedNetworkFull);
         assert_eq!(counted(&server).await, 5);
@@ -99,7 +97,7 @@ async fn a_place_that_ends_in_any_way_is_free_for_its_network() {
         assert!(matches!(verdict, Verdict::Admit { .. }), "{verdict:?}");
         assert!(has_place(&store, 7, 5).await && !has_place(&store, 7, 6).await);
         // More places lapse at once than one script clears.
-        store.configure(|rules| rules.places_per_network(PlacesPerNetwork::Off)).await.unwrap();
+        store.configure(|rules| rules.shares(Shares::Off)).await.unwrap();
         for who in 1_000..2_300 {
             let seen = waiting_room_core::Ticket::new(of(9, who), START, clock.now(), START);
             store.check_in(seen).await.unwrap();

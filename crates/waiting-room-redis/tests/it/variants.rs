@@ -3,13 +3,13 @@
 //!
 //! The tests in `limits` do the same with each algorithm.
 
-use std::{iter::successors, num::NonZeroU32, time::Duration};
+use std::{iter::successors, num::NonZeroU16, time::Duration};
 
 use waiting_room_core::{
     MemoryStore, Pass, RoomRules, Store, Ticket, Verdict, VisitorId,
     rate::Algorithm,
     room::{
-        CookieTest, PlacesPerNetwork, QueueingMethod, Recovery, Renewal, RoomMode, SessionRenewal,
+        CookieTest, Network, QueueingMethod, Recovery, Renewal, RoomMode, SessionRenewal, Shares,
     },
     time::ManualClock,
 };
@@ -66,7 +66,7 @@ async fn the_decisions_tell_every_option_from_the_default() {
         // number of places.
         let has_effect = changed != rules()
             && changed.mode != RoomMode::Suspended
-            && changed.places_per_network != PlacesPerNetwork::Off;
+            && changed.shares != Shares::Off;
         assert_eq!(is_usual, !has_effect, "{changed:?}");
     }
 }
@@ -84,7 +84,8 @@ async fn decisions(store: &impl Store, clock: &ManualClock) -> Vec<String> {
     let mut passes: Vec<Pass> = Vec::new();
     let mut tickets: Vec<Ticket> = Vec::new();
     for id in 1..=8 {
-        let id = VisitorId::new(id << 64 | id).of_network(NonZeroU32::new(7));
+        let id =
+            VisitorId::new(id << 64 | id).of_network(Some(Network::new(NonZeroU16::MIN, 0, 7)));
         clock.advance(Duration::from_millis(100));
         let verdict = store.enter(id).await.unwrap();
         seen.push(said(&verdict, &mut passes, &mut tickets));
@@ -137,6 +138,7 @@ fn rules() -> RoomRules {
         .session_duration(Duration::from_secs(40))
         .refresh_interval(Duration::from_secs(20))
         .place_retention(Duration::from_secs(300))
+        .shares(Shares::Limit(8))
 }
 
 /// Returns the rules with each variant of each option. A variant that is added to an option does not
@@ -162,10 +164,11 @@ fn variants() -> Vec<RoomRules> {
         SessionRenewal::Fixed => Some(SessionRenewal::Sliding),
         SessionRenewal::Sliding => None,
     });
-    let shares = successors(Some(PlacesPerNetwork::Limit(1)), |share| match share {
-        PlacesPerNetwork::Limit(_) => Some(PlacesPerNetwork::Off),
-        PlacesPerNetwork::Off => Some(PlacesPerNetwork::Shadow(1)),
-        PlacesPerNetwork::Shadow(_) => None,
+    let shares = successors(Some(Shares::Limit(1)), |share| match share {
+        Shares::Limit(_) => Some(Shares::Off),
+        Shares::Off => Some(Shares::Shadow(1)),
+        // The scripts know only the number of places, which the default does not reach.
+        Shares::Auto | Shares::Shadow(_) => None,
     });
     let recoveries = successors(Some(Recovery::AdmitAtOnce), |recovery| match recovery {
         Recovery::AdmitAtOnce => Some(Recovery::Pause),
@@ -175,7 +178,7 @@ fn variants() -> Vec<RoomRules> {
     let modes = modes.map(|mode| rules().mode(mode));
     let tests = tests.map(|test| rules().cookie_test(test));
     let renewals = renewals.map(|renewal| rules().session_renewal(renewal));
-    let shares = shares.map(|share| rules().places_per_network(share));
+    let shares = shares.map(|share| rules().shares(share));
     let recoveries = recoveries.map(|recovery| rules().recovery(recovery));
     methods.chain(modes).chain(tests).chain(renewals).chain(shares).chain(recoveries).collect()
 }

@@ -2,14 +2,16 @@
 
 use std::{
     future::{Future, poll_fn},
-    num::NonZeroU32,
+    num::NonZeroU16,
     pin::Pin,
     task::Poll,
 };
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use waiting_room_core::{RoomRules, Store, Timestamp, Verdict, VisitorId, time::ManualClock};
+use waiting_room_core::{
+    RoomRules, Store, Timestamp, Verdict, VisitorId, room::Network, time::ManualClock,
+};
 
 use super::plan::Divergence;
 
@@ -87,10 +89,11 @@ async fn all<T>(mut futures: Vec<Pin<Box<dyn Future<Output = T> + '_>>>) -> Vec<
 }
 
 /// Returns a visitor with a random id, from a network of its own.
-fn visitor(number: u32, random: &mut Pcg64Mcg) -> VisitorId {
-    VisitorId::new(random.random()).of_network(NonZeroU32::new(number))
+fn visitor(number: u16, random: &mut Pcg64Mcg) -> VisitorId {
+    VisitorId::new(random.random())
+        .of_network(NonZeroU16::new(number).map(|wide| Network::new(wide, 0, 0)))
 }
 
 const ROUNDS: u64 = 4;
-const VISITORS: u32 = 24;
+const VISITORS: u16 = 24;
 const START: Timestamp = Timestamp::from_secs(1_700_000_000);

@@ -1,12 +1,12 @@
 //! Random streams of commands, driven by the replies.
 
-use std::{collections::VecDeque, num::NonZeroU32, time::Duration};
+use std::{collections::VecDeque, num::NonZeroU16, time::Duration};
 
 use rand::{RngExt, SeedableRng, seq::IndexedRandom};
 use rand_pcg::Pcg64Mcg;
 use waiting_room_core::{
     Pass, RoomRules, Ticket, Timestamp, Verdict, VisitorId,
-    room::{HeadStart, Renewal},
+    room::{HeadStart, Network, Renewal},
 };
 
 use super::{schedule::PlannedEvent, settings};
@@ -60,7 +60,7 @@ impl Commands {
     /// The number of proofs of each kind that are kept to be presented again.
     const KEPT: usize = 48;
     /// The number of networks from which visitors come; some have no known network.
-    const NETWORKS: u32 = 4;
+    const NETWORKS: u16 = 4;
     /// The resolution of all times in a run.
     const TICK: Duration = Duration::from_millis(1);
 
@@ -179,7 +179,10 @@ impl Commands {
     fn newcomer(&mut self) -> VisitorId {
         let network =
             if self.rng.random_bool(0.5) { 1 } else { self.rng.random_range(0..=Self::NETWORKS) };
-        VisitorId::new(self.rng.random()).of_network(NonZeroU32::new(network))
+        // Networks 1 and 2 share a middle network, and all of them a wide one.
+        let network =
+            NonZeroU16::new(network.min(1)).map(|wide| Network::new(wide, network / 3, network));
+        VisitorId::new(self.rng.random()).of_network(network)
     }
 
     fn ticket(&mut self) -> Option<Ticket> {

@@ -1,7 +1,7 @@
 //! The naive model of a room: lists that are searched from end to end, and rules that are applied
 //! one after another.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use waiting_room_core::{
     Pass, Reason, RoomRules, Ticket, Timestamp, Verdict, VisitorId,
@@ -9,7 +9,7 @@ use waiting_room_core::{
 };
 
 use self::draw::ModelDraw;
-use super::schedule::PlannedEvent;
+use super::{plan::Sharing, schedule::PlannedEvent};
 
 /// A room that is simple enough to be obviously correct, and slow for the same reason.
 #[derive(Clone, Debug)]
@@ -25,10 +25,19 @@ pub(crate) struct Model {
     prequeue: Option<PlannedEvent>,
     draw: Option<ModelDraw>,
     sessions: Vec<Pass>,
+    /// The active visitors who are within the shares of their networks.
+    counted: Vec<VisitorId>,
+    /// The active visitors whose sessions give way to others.
+    ending: Vec<VisitorId>,
     ended: Vec<Ended>,
     places: Vec<Place>,
     admissions: Vec<Timestamp>,
     abandoned: u64,
+    /// The places that have entered the line, without those that were given up.
+    entered: u64,
+    /// For each network with places, when it may have the next place without using its burst.
+    next: BTreeMap<u64, u64>,
+    sharing: Sharing,
     since: Timestamp,
     hold_until: Timestamp,
 }
@@ -57,6 +66,8 @@ pub(crate) struct Numbers {
     pub(crate) oldest_wait: Option<Duration>,
     /// Places that were given up.
     pub(crate) abandoned: u64,
+    /// The most slots and the most places of one network, for a store that counts them.
+    pub(crate) of_one_network: Option<[usize; 2]>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -87,7 +98,7 @@ impl Model {
 
     /// Creates an empty room at `now`.
     #[must_use]
-    pub(crate) fn new(settings: RoomRules, now: Timestamp) -> Self {
+    pub(crate) fn new(settings: RoomRules, sharing: Sharing, now: Timestamp) -> Self {
         let hold_until = match settings.recovery {
             Recovery::AdmitAtOnce => Timestamp::ZERO,
             Recovery::Pause => now + settings.timing().pass_lifetime().max(Self::MINUTE),
@@ -100,10 +111,15 @@ impl Model {
             prequeue: None,
             draw: None,
             sessions: Vec::new(),
+            counted: Vec::new(),
+            ending: Vec::new(),
             ended: Vec::new(),
             places: Vec::new(),
             admissions: Vec::new(),
             abandoned: 0,
+            entered: 0,
+            next: BTreeMap::new(),
+            sharing,
             since: now,
             hold_until,
         }
@@ -142,7 +158,7 @@ impl Model {
             ticket.head_start = HeadStart::NONE;
             ticket.entrant = None;
         }
-        let place = self.places.iter().find(|place| place.id == ticket.id);
+        let place = self.places.iter().find(|place| place.id == ticket.id).copied();
         let needs_place = place.is_none() && (!ticket.placed || ticket.is_reissued());
         if let Some(place) = place {
             let mut arrived = place.arrived;
@@ -160,6 +176,7 @@ impl Model {
             return self.newcomer(ticket.id, now, told);
         }
         let order = self.recognize(&mut ticket);
+        let order = self.late_order(&ticket, place).unwrap_or(order);
         let expected = self.expected_ahead(&ticket, order, now);
         let rank = (order, ticket.id);
         let ahead = match self.settings.queueing_method {
@@ -204,10 +221,8 @@ impl Model {
         if known.is_none() && (is_over || self.is_above_the_limit(pass, now)) {
             return Renewal::End;
         }
-        let renewed = self.prolonged(known.unwrap_or(*pass), now);
         self.remove_places(|place| place.id == pass.id);
-        self.hold(renewed);
-        Renewal::Renew(renewed)
+        Renewal::Renew(self.prolong(known.unwrap_or(*pass), now))
     }
 
     /// Whether a pass from before a loss of memory is shown after the pause, and finds no free
@@ -235,18 +250,21 @@ impl Model {
         let session = self.sessions.iter().find(|session| session.id == id);
         let forget_at = session.map_or(now, |session| session.expires_at).max(now + longest);
         self.sessions.retain(|session| session.id != id);
+        self.forget_shares();
         self.remember(Ended { id, at: now, has_left: true, forget_at });
     }
 
     /// Drops sessions, places and records that have lapsed.
     pub(crate) fn sweep(&mut self, now: Timestamp) {
         self.follow(now);
+        self.let_in(now);
         self.ended.retain(|ended| ended.forget_at > now);
         self.give_up(|place| place.kept_until <= now);
         self.admissions.retain(|&at| at + Self::MINUTE > now);
         let (live, lapsed): (Vec<_>, Vec<_>) =
             self.sessions.iter().partition(|session| session.expires_at > now);
         self.sessions = live;
+        self.forget_shares();
         for session in lapsed {
             let forget_at = session.accepted_at + 3 * self.settings.place_retention;
             if forget_at > now {
@@ -270,12 +288,15 @@ impl Model {
             oldest_wait: (self.settings.queueing_method != QueueingMethod::Random)
                 .then_some(oldest),
             abandoned: self.abandoned,
+            of_one_network: self.of_one_network(),
         }
     }
 
     /// Removes the places of visitors who did not come back, or who left.
     fn give_up(&mut self, is_gone: impl Fn(&Place) -> bool) {
-        self.abandoned += self.remove_places(is_gone) as u64;
+        let given_up = self.remove_places(is_gone) as u64;
+        self.abandoned += given_up;
+        self.entered = self.entered.saturating_sub(given_up);
     }
 
     /// Replaces the rules of the room itself.
@@ -308,12 +329,15 @@ impl Place {
         (self.order, self.id)
     }
 
-    /// Whether this place belongs to the network of the visitor, if that is known.
-    fn is_of_network(&self, id: VisitorId) -> bool {
-        id.network().is_some_and(|network| self.id.network() == Some(network))
+    const fn is_late(&self) -> bool {
+        self.order >= LATE
     }
 }
+
+/// The order of the first late place.
+const LATE: u64 = 1 << 63;
 
 mod decisions;
 mod draw;
 mod events;
+mod shares;

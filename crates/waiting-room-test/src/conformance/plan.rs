@@ -8,6 +8,15 @@ pub struct SuitePlan {
     pub(super) seed: u64,
     pub(super) commands: u64,
     pub(super) durability: Durability,
+    pub(super) sharing: Sharing,
+}
+
+/// The shares of networks that a store knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sharing {
+    All,
+    /// Only the number of places of a narrow network.
+    NarrowPlaces,
 }
 
 /// Whether the state of a store outlives the process.
@@ -24,7 +33,7 @@ impl SuitePlan {
     /// Plans a run of `commands` commands with this seed, for a store in the memory of the process.
     #[must_use]
     pub const fn new(seed: u64, commands: u64) -> Self {
-        Self { seed, commands, durability: Durability::Forgets }
+        Self { seed, commands, durability: Durability::Forgets, sharing: Sharing::All }
     }
 
     /// Sets whether the state of the store outlives the process. [`Durability::Forgets`] by
@@ -32,6 +41,14 @@ impl SuitePlan {
     #[must_use]
     pub const fn durability(mut self, durability: Durability) -> Self {
         self.durability = durability;
+        self
+    }
+
+    /// Expects only a limit on the places of a narrow network, of all shares.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn narrow_places_only(mut self) -> Self {
+        self.sharing = Sharing::NarrowPlaces;
         self
     }
 }
@@ -42,12 +59,14 @@ pub struct Coverage(BTreeMap<String, u64>);
 
 impl Coverage {
     /// The kinds of replies that a meaningful set of runs must contain: all but the rarest.
-    pub const SAID: [&str; 20] = [
+    pub const SAID: [&str; 22] = [
         "admitted:active",
         "admitted:passthrough",
         "admitted:slot",
         "drawn",
         "ended",
+        "gives_way",
+        "late",
         "prequeue",
         "queue_all",
         "queued:active_limit",
@@ -66,8 +85,9 @@ impl Coverage {
     ];
 
     /// Returns the number of replies of one kind: a [`Reason`](waiting_room_core::Reason) as it is
-    /// displayed, `renewed` or `ended`, `drawn` for a place in the draw of an event, or `scheduled` for
-    /// a change of the events.
+    /// displayed, `renewed` or `ended`, `gives_way` for a session that is not prolonged because others
+    /// wait, `late` for a ticket of a late place, `drawn` for a place in the draw of an event, or
+    /// `scheduled` for a change of the events.
     #[must_use]
     pub fn count(&self, said: &str) -> u64 {
         self.0.get(said).copied().unwrap_or(0)

@@ -6,9 +6,7 @@ use rand::{RngExt, seq::IndexedRandom};
 use rand_pcg::Pcg64Mcg;
 use waiting_room_core::{
     RoomRules,
-    room::{
-        CookieTest, PlacesPerNetwork, QueueingMethod, Recovery, RoomMode, SessionRenewal, Setting,
-    },
+    room::{CookieTest, QueueingMethod, Recovery, RoomMode, SessionRenewal, Setting, Shares},
 };
 
 /// The name of every room in the suite.
@@ -41,11 +39,7 @@ pub(super) fn draw(rng: &mut Pcg64Mcg) -> RoomRules {
         .refresh_interval(refresh)
         .cookie_test(cookie_test)
         .recovery(rarely(rng, Recovery::AdmitAtOnce, &[Recovery::Pause]))
-        .places_per_network(rarely(
-            rng,
-            PlacesPerNetwork::Limit(share),
-            &[PlacesPerNetwork::Off, PlacesPerNetwork::Shadow(share)],
-        ))
+        .shares(rarely(rng, Shares::Limit(share), &[Shares::Off, Shares::Shadow(share)]))
 }
 
 /// Returns these rules with one setting replaced by a random one. Settings that depend on each

@@ -76,7 +76,7 @@ pub async fn run<S: Store>(
     let mut run = SuiteRun {
         plan,
         store: build(settings.clone(), clock.clone()).await,
-        model: Model::new(settings.clone(), START),
+        model: Model::new(settings.clone(), plan.sharing, START),
         settings,
         built: START,
         now: START,
@@ -97,7 +97,7 @@ pub async fn run<S: Store>(
             Command::Restart => {
                 run.store = build(run.settings.clone(), clock.clone()).await;
                 if plan.durability == Durability::Forgets {
-                    run.model = Model::new(run.settings.clone(), run.now);
+                    run.model = Model::new(run.settings.clone(), plan.sharing, run.now);
                     run.built = run.now;
                     commands.saw_restart();
                 }
@@ -165,6 +165,9 @@ impl<S: Store> SuiteRun<S> {
                 commands.saw_renewal(&given);
                 self.coverage.note(if given == Renewal::End { "ended" } else { "renewed" });
                 let expected = self.model.renew(pass, now);
+                if self.model.gives_way(pass.id) {
+                    self.coverage.note("gives_way");
+                }
                 self.same(command, &expected, &given)
             }
             Command::Leave(id) => {
@@ -335,6 +338,9 @@ impl<S: Store> SuiteRun<S> {
         {
             self.coverage.note("drawn");
         }
+        if ticket_of(&given).is_some_and(|ticket| ticket.late_by > 0) {
+            self.coverage.note("late");
+        }
         let settings = self.model.settings();
         let longest = if self.model.is_prequeue() {
             // The last check-in before a start is postponed to just after it.
@@ -449,6 +455,10 @@ fn snapshot(
     expected.line_capacity = settings.line_capacity;
     expected.oldest_wait = numbers.oldest_wait.unwrap_or(given.oldest_wait);
     expected.abandoned = numbers.abandoned;
+    if let Some([slots, places]) = numbers.of_one_network {
+        expected.slots_of_one_network = count(slots);
+        expected.places_of_one_network = count(places);
+    }
     expected.mode = settings.mode;
     expected
 }

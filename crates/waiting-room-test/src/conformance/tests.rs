@@ -3,13 +3,16 @@ use std::{sync::Arc, time::Duration};
 use waiting_room_core::{
     MemoryStore, Pass, RoomRules, Store, StoreError, Ticket, Timestamp, Verdict, VisitorId,
     room::{
-        PlacesPerNetwork, Renewal, RoomMode, RoomSnapshot,
+        Renewal, RoomMode, RoomSnapshot, Shares,
         event::{Event, RoomPlan, Schedule},
     },
     time::ManualClock,
 };
 
-use super::{Coverage, Divergence, SuitePlan, run as check, run_at_once, suite::store_conformance};
+use super::{
+    Coverage, Divergence, SuitePlan, run as check, run_after_a_flood, run_at_once,
+    suite::store_conformance,
+};
 use crate::seed::{SEED_VARIABLE, seed};
 
 mod plain;
@@ -92,6 +95,18 @@ fn a_store_that_reads_first_and_writes_later_is_caught_by_parallel_enters() {
         let sound = async |rules, clock| Faulty::new(Fault::None, rules, clock);
         assert_eq!(block_on(run_at_once(seed, sound)), Ok(()));
     }
+}
+
+#[test]
+fn a_flood_of_leaves_revives_no_proof_and_costs_no_visitor_a_place() {
+    block_on(run_after_a_flood(
+        async |rules, clock| MemoryStore::with_clock(rules, clock).unwrap(),
+        async |store| {
+            for who in 0..1_000_000 {
+                store.leave(VisitorId::new(1 << 100 | who)).await.unwrap();
+            }
+        },
+    ));
 }
 
 #[test]
@@ -183,11 +198,9 @@ impl Faulty {
 
     fn rules(fault: Fault, rules: RoomRules) -> RoomRules {
         let slots = rules.total_active_users;
-        match (fault, rules.places_per_network) {
+        match (fault, rules.shares) {
             (Fault::OneTooMany, _) => rules.total_active_users(slots + 1),
-            (Fault::SharesTooMuch, PlacesPerNetwork::Limit(share)) => {
-                rules.places_per_network(PlacesPerNetwork::Limit(share + 1))
-            }
+            (Fault::SharesTooMuch, Shares::Limit(share)) => rules.shares(Shares::Limit(share + 1)),
             _ => rules,
         }
     }

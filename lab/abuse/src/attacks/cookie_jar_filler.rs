@@ -1,5 +1,5 @@
 //! Takes one place in the line after the other from one address, each with a new cookie jar and two
-//! requests. The limit by address bounds the newcomers of an address, and `places_per_network`
+//! requests. The limit by address bounds the newcomers of an address, and `shares`
 //! bounds its places.
 
 use std::{collections::VecDeque, time::Duration};

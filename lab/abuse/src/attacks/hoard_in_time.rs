@@ -1,6 +1,6 @@
 //! Takes a thousand first tickets from many addresses while the room is full and people wait, and
 //! returns each of them as soon as it is due, so that all of them keep their order of arrival.
-//! `places_per_network` bounds the places of each address. People who were in line before must not
+//! `shares` bounds the places of each address. People who were in line before must not
 //! lose a position to the hoard, nor be overtaken by it.
 
 use std::{
@@ -243,7 +243,7 @@ fn lock(seen: &Mutex<SeenInLine>) -> MutexGuard<'_, SeenInLine> {
 }
 
 /// The addresses of the attacker, and the first tickets that it takes with each of them: 1 005 in all,
-/// and more for each address than `places_per_network`.
+/// and more for each address than `shares`.
 const ADDRESSES: u8 = 15;
 const TICKETS_EACH: u8 = 67;
 /// The number of people in front of the hoard, and that of people behind it.

@@ -45,7 +45,7 @@ pub(crate) async fn strike(site: &Site) -> Result<Strike> {
         sleep(LOOK).await;
     }
     let last = Instant::now();
-    let patience = gate.max_wait + 3 * gate.body_stall;
+    let patience = gate.max_wait + 2 * GRACE;
     let mut left = held(site).await?;
     while left != (0, 0) && last.elapsed() < patience {
         sleep(LOOK).await;
@@ -107,3 +107,5 @@ const ADDRESSES: u32 = 250;
 const WORKERS: u32 = 8;
 const SMALLEST_BUFFER: u32 = 4_096;
 const LOOK: Duration = Duration::from_millis(100);
+/// The time for which a client may be awaited at first.
+const GRACE: Duration = Duration::from_secs(5);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use waiting_room_core::{
     Pass, Room, RoomRules, Ticket, Timestamp, Verdict, VisitorId,
-    room::{PlacesPerNetwork, QueueingMethod},
+    room::{QueueingMethod, Shares},
 };
 
 /// When the first visitor arrives.
@@ -28,7 +28,7 @@ pub(super) fn one_slot(method: QueueingMethod) -> RoomRules {
     RoomRules::new("shop", 1)
         .session_duration(Duration::from_secs(24 * 60 * 60))
         .line_capacity(RoomRules::MAX_LINE_CAPACITY)
-        .places_per_network(PlacesPerNetwork::Off)
+        .shares(Shares::Off)
         .queueing_method(method)
         .refresh_interval(INTERVAL)
 }

@@ -6,7 +6,7 @@ use rand_pcg::Pcg64Mcg;
 
 use super::{
     clock::{SECOND, from_seconds},
-    scenario::{Move, Scenario, Visitors},
+    scenario::{Scenario, Visitors},
 };
 
 /// The visitors of a scenario, in the order of arrival.
@@ -21,9 +21,7 @@ pub(super) struct Crowd {
     line: usize,
     visitors: Visitors,
     weights: Vec<f64>,
-    is_open: Vec<bool>,
     by_site: Skew,
-    moves: Vec<Move>,
     second: u32,
     /// The position within the second, from 0 to 1.
     place: f64,
@@ -48,9 +46,7 @@ impl Crowd {
             line: 0,
             visitors: scenario.visitors,
             by_site: Skew::by(weights.iter().copied()),
-            is_open: vec![true; weights.len()],
             weights,
-            moves: scenario.moves.clone(),
             second: 0,
             place: 0.0,
             ends: scenario.length_ms() / SECOND,
@@ -59,7 +55,6 @@ impl Crowd {
 
     /// Closes a site. Its future visitors go to the other sites.
     pub(super) fn close(&mut self, site: usize) {
-        self.is_open[site] = false;
         self.weights[site] = 0.0;
         self.by_site = Skew::by(self.weights.iter().copied());
     }
@@ -82,16 +77,10 @@ impl Crowd {
         }
     }
 
-    fn site(&mut self, at: u32) -> u16 {
-        let [place, moves]: [f64; 2] = self.rng.random();
-        let second = f64::from(at) / f64::from(SECOND);
-        let moved = self.moves.iter().rev().find(|shift| shift.at <= second && moves < shift.share);
-        match moved {
-            Some(shift) if self.is_open[shift.to] => {
-                u16::try_from(shift.to).expect("as many sites as a scenario may have")
-            }
-            _ => self.site_at(place),
-        }
+    fn site(&mut self) -> u16 {
+        // The figures in the documentation were measured with two numbers for each visitor.
+        let [place, _]: [f64; 2] = self.rng.random();
+        self.site_at(place)
     }
 }
 
@@ -106,7 +95,7 @@ impl Iterator for Crowd {
             self.place += gap / rate;
             if self.place < 1.0 {
                 let at = SECOND * self.second + from_seconds(self.place).min(SECOND - 1);
-                let site = self.site(at);
+                let site = self.site();
                 let stay: f64 = Exp1.sample(&mut self.rng);
                 let browsing = from_seconds(stay * self.visitors.browsing);
                 let is_bot = self.rng.random_bool(self.visitors.bots);
@@ -156,34 +145,6 @@ impl Skew {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Fifty visitors a minute for two minutes, and a site without visitors of its own.
-    fn world() -> Scenario {
-        let mut world = Scenario::new(100, 100, [1, 1, 1]);
-        world.sites.weights = vec![3.0, 1.0, 0.0];
-        world.per_minute([(0.0, 50.0), (2.0, 50.0)])
-    }
-
-    /// The sites of the visitors who arrive in the first minute and in the second.
-    fn sites(world: &Scenario) -> [Vec<u16>; 2] {
-        let (first, second): (Vec<_>, Vec<_>) =
-            Crowd::new(world, 1).partition(|arrival| arrival.at < 60 * SECOND);
-        [first, second].map(|minute| minute.into_iter().map(|arrival| arrival.site).collect())
-    }
-
-    #[test]
-    fn traffic_can_move_and_move_on() {
-        let [first, second] = sites(&world().moves_to(1, 1.0, 0.0).moves_to(2, 1.0, 1.0));
-        assert!(first.iter().all(|site| *site == 1), "{first:?}");
-        assert!(second.iter().all(|site| *site == 2), "{second:?}");
-    }
-
-    #[test]
-    fn traffic_can_move_to_a_site_that_had_none() {
-        let [first, second] = sites(&world().moves_to(2, 1.0, 1.0));
-        assert!(first.iter().all(|site| *site < 2) && first.len() > 20, "{first:?}");
-        assert!(second.iter().all(|site| *site == 2) && second.len() > 20, "{second:?}");
-    }
 
     #[test]
     fn each_item_is_chosen_in_proportion_to_its_weight() {

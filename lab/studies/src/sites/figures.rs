@@ -3,7 +3,6 @@
 //!
 //! All charts are computed by running the worlds in [`worlds`].
 
-mod breaks;
 mod delays;
 mod output;
 mod pictures;

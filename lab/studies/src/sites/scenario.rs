@@ -11,8 +11,6 @@ pub(super) struct Scenario {
     pub(super) network: Network,
     /// Seconds from the start, and visitors per minute; interpolated linearly.
     pub(super) traffic: Vec<(f64, f64)>,
-    /// In the order of time.
-    pub(super) moves: Vec<Move>,
     pub(super) faults: Vec<Fault>,
 }
 
@@ -74,14 +72,6 @@ pub(super) struct Network {
     pub(super) wan_rtt_ms: [u32; 2],
 }
 
-/// From a time on, a share of the traffic goes to one site instead.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Move {
-    pub(super) at: f64,
-    pub(super) share: f64,
-    pub(super) to: usize,
-}
-
 /// A fault of a site.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fault {
@@ -128,7 +118,6 @@ impl Scenario {
                 wan_rtt_ms: [60, 70],
             },
             traffic: Vec::new(),
-            moves: Vec::new(),
             faults: Vec::new(),
         }
     }
@@ -147,12 +136,6 @@ impl Scenario {
         self
     }
 
-    /// From this minute on, a share of the traffic goes to one site instead.
-    pub(super) fn moves_to(mut self, to: usize, share: f64, minute: f64) -> Self {
-        self.moves.push(Move { at: 60.0 * minute, share, to });
-        self
-    }
-
     /// Cuts off a site between two minutes.
     pub(super) fn cut(mut self, site: usize, from: f64, until: f64) -> Self {
         let what = FaultKind::Cut;
@@ -164,13 +147,6 @@ impl Scenario {
     pub(super) fn dead(mut self, site: usize, from: f64) -> Self {
         let what = FaultKind::Dead;
         self.faults.push(Fault { what, site, from: 60.0 * from, until: f64::INFINITY });
-        self
-    }
-
-    /// The n-th site gets 1 / n^`exponent` of the traffic.
-    pub(super) fn site_skew(mut self, exponent: f64) -> Self {
-        let ranks = 1..=self.sites.nodes.len();
-        self.sites.weights = ranks.map(|rank| (rank as f64).powf(-exponent)).collect();
         self
     }
 

@@ -63,6 +63,39 @@ async fn an_admitted_script_reads_the_token_on_the_applications_response() {
     assert_eq!(browser.promised(&ask).await, json!([200, false, null, true]));
 }
 
+/// What a page of another origin learns, by each way in which it can ask without `fetch`.
+const WAYS: &str = "async address => {
+    const answers = [
+        done => Object.assign(new XMLHttpRequest(), {onloadend: event => {
+            const {status, response} = event.target;
+            done([status, event.target.getResponseHeader('retry-after') > 0, response[0]]);
+        }}),
+        done => { const it = new EventSource(address); it.onerror = () => done(it.readyState); },
+        done => new WebSocket(address.replace('http', 'ws')).onclose = event => done(event.code),
+        done => Object.assign(new Image(), {onload: done, onerror: () => done('error'), src: address}),
+        done => import(address).then(done, () => done('error')),
+        done => fetch(address, {mode: 'no-cors'}).then(answer => done(answer.type)),
+        done => done(navigator.sendBeacon(address, '')),
+    ].map((ask, number) => new Promise(done => {
+        const it = ask(done);
+        if (number === 0) { it.open('GET', address); it.send(); }
+    }));
+    return Promise.all(answers);
+}";
+
+#[tokio::test]
+async fn each_other_way_to_ask_learns_that_there_is_no_content() {
+    let house = House::open_at(0, config(), cors);
+    let _guest = house.guest().await;
+    let elsewhere = House::open(config());
+    let browser = Browser::start().await;
+    browser.goto(&elsewhere.url("/about")).await;
+    let seen = browser.promised(&format!("({WAYS})('{}')", house.url("/api"))).await;
+    let expected = json!([[429, true, "{"], 2, 1006, "error", "error", "opaque", true]);
+    assert_eq!(seen, expected);
+    assert_eq!(house.snapshot().await.waiting, 0);
+}
+
 /// Calls a method with Google's gRPC-Web client, and returns what the caller learns.
 const CALL: &str = "async (address, format) => {
     const {GrpcWebClientBase, MethodDescriptor, MethodType} = await import('/client.js');

@@ -31,7 +31,7 @@ async fn a_visitor_continues_on_another_device_with_a_link() {
     expect_no_violations(&laptop, "with a link").await;
     let link = laptop.value("document.getElementById('link').value").await;
     let link = link.as_str().unwrap();
-    assert!(link.starts_with(&house.url("/item?id=7#waiting-room=")), "{link}");
+    assert!(link.starts_with(&house.url("/item?id=7&waiting-room-link#waiting-room=")), "{link}");
 
     // The other device has no cookies, so it begins as a newcomer.
     laptop.client().delete_all_cookies().await.unwrap();
@@ -49,6 +49,11 @@ async fn a_visitor_continues_on_another_device_with_a_link() {
     assert_eq!(phone.value("location.hash").await, "");
     guest.leave().await;
     assert_eq!(phone.inside().await, "GET /item?id=7");
+    // A visitor who need not wait has no use for the link, and the application does not see it.
+    phone.goto("about:blank").await;
+    phone.goto(link).await;
+    assert_eq!(phone.inside().await, "GET /item?id=7");
+    assert_eq!(phone.value("location.href").await, house.url("/item?id=7#"));
 }
 
 #[tokio::test]

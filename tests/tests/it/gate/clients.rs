@@ -19,7 +19,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn curl_gets_a_retry_time_or_learns_that_it_waited_too_long() {
+async fn curl_gets_a_retry_time_whether_it_has_waited_or_not() {
     let ask = async |gate| {
         let works = Works::open(gate, |app, _| app);
         let _guest = Wire::Http1.crowd([works.url("/work")]);
@@ -27,10 +27,13 @@ async fn curl_gets_a_retry_time_or_learns_that_it_waited_too_long() {
         let told = "%{http_code} %header{retry-after}";
         curl("/dev/null", told).arg(works.url("/quick")).run().await
     };
-    let full = ask(gate(1).queue(0)).await;
-    let retry_after = full.strip_prefix("429 ").unwrap_or_else(|| panic!("{full}"));
-    assert!((1..=60).contains(&retry_after.parse::<u32>().unwrap()), "{full}");
-    assert_eq!(ask(gate(1).max_wait(Duration::from_millis(300))).await, "504 ");
+    for (gate, status) in
+        [(gate(1).queue(0), "429 "), (gate(1).max_wait(Duration::from_millis(300)), "504 ")]
+    {
+        let told = ask(gate).await;
+        let retry_after = told.strip_prefix(status).unwrap_or_else(|| panic!("{told}"));
+        assert!((1..=60).contains(&retry_after.parse::<u32>().unwrap()), "{told}");
+    }
 }
 
 #[tokio::test]

@@ -10,11 +10,14 @@ use axum::{
 };
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
+use http_body_util::StreamBody;
+use hyper::body::Frame;
 use reqwest::{Client, Response};
 use tokio::{
     task::{self, JoinHandle},
     time::{self, Instant},
 };
+use tokio_stream::wrappers::IntervalStream;
 
 use super::*;
 
@@ -38,7 +41,23 @@ async fn a_reader_that_never_reads_loses_its_permit() {
     finished(Wire::Http2.crowd([works.url("/quick")]), "quick").await;
 }
 
-/// The slow reader reads in a second what the server can send in less than a tenth of a second.
+#[tokio::test]
+async fn an_upload_of_a_few_bytes_a_second_loses_its_permit() {
+    for wire in [Wire::Http1, Wire::Http2] {
+        let works = Works::open(gate(1), |app, _| app);
+        let drip = IntervalStream::new(time::interval(10 * BEAT));
+        let drip = drip.map(|_| Ok::<_, Infallible>(Frame::data(Bytes::from_static(b"x"))));
+        let upload = wire.client().post(works.url("/echo"));
+        let upload = upload.body(reqwest::Body::wrap(StreamBody::new(drip))).send();
+        let upload = task::spawn(upload);
+        works.has(1, 0).await;
+        finished(wire.crowd([works.url("/quick")]), "quick").await;
+        upload.abort();
+    }
+}
+
+/// The slow reader reads in a second what the server can send in less than a tenth of a second, and
+/// ten times as much as the gate requires.
 async fn only_a_reader_that_stalls_loses_its_permit(wire: Wire) {
     let works = open(3);
     let mut events = ask(&wire.client(), works.url("/events")).await;
@@ -50,7 +69,7 @@ async fn only_a_reader_that_stalls_loses_its_permit(wire: Wire) {
         finished(wire.crowd([works.url("/quick")]), "quick").await;
         let waited = started.elapsed();
         println!("{wire:?}: the next one was served after {waited:?}");
-        assert!(waited >= STALL * 9 / 10, "{wire:?}: after {waited:?}");
+        assert!(waited >= GRACE * 9 / 10, "{wire:?}: after {waited:?}");
         works.has(2, 0).await;
         // The stalled reader continues without a permit, and reads more than the buffers could have
         // held.
@@ -69,7 +88,7 @@ async fn only_a_reader_that_stalls_loses_its_permit(wire: Wire) {
 /// The application with `/endless`, which streams for as long as a client reads, and `/events`,
 /// which sends one event at once and one at the end.
 fn open(limit: u32) -> Works {
-    Works::open(gate(limit).body_stall(STALL), |app: Router, floor| {
+    Works::open(gate(limit).min_rate(RATE), |app: Router, floor| {
         let floor = floor.clone();
         let events = move || {
             let end = floor.finished();
@@ -109,7 +128,9 @@ fn slow(mut response: Response) -> JoinHandle<()> {
     })
 }
 
-const STALL: Duration = Duration::from_secs(1);
+const RATE: u32 = 4 * 1024 * 1024;
+/// The time for which a client may be awaited at first.
+const GRACE: Duration = Duration::from_secs(5);
 const FRAME: usize = 64 * 1024;
 const BEAT: Duration = Duration::from_millis(20);
 const EACH_BEAT: usize = 1024 * 1024;

@@ -44,9 +44,7 @@ pub(super) struct ConcurrencyFile {
     path_prefix: Option<String>,
     release_at: Option<ReleaseAt>,
     #[serde(default, deserialize_with = "given")]
-    body_read_timeout: Option<HoldFile>,
-    #[serde(default, deserialize_with = "given")]
-    body_stall: Option<HoldFile>,
+    min_rate: Option<RateFile>,
     #[serde(default, deserialize_with = "given")]
     max_hold: Option<HoldFile>,
     watched_bytes: Option<usize>,
@@ -70,13 +68,18 @@ enum KeyFile {
 ///
 /// An absent field means the default, so "no bound" needs an explicit value.
 #[derive(Deserialize)]
-#[serde(
-    untagged,
-    expecting = "body_read_timeout, body_stall or max_hold is neither a duration nor none"
-)]
+#[serde(untagged, expecting = "max_hold is neither a duration nor none")]
 enum HoldFile {
     AtMost(#[serde(with = "required")] Duration),
     ForEver(Option<NoneName>),
+}
+
+/// A number of bytes per second, or `none` (or `null`) for any rate.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "min_rate is neither a number up to 4294967295 nor none")]
+enum RateFile {
+    AtLeast(u32),
+    Any(Option<NoneName>),
 }
 
 /// The keyword `none`.
@@ -131,8 +134,7 @@ impl ConcurrencyFile {
         gate = with(gate, self.path, Concurrency::path);
         gate = with(gate, self.path_prefix, Concurrency::path_prefix);
         gate = with(gate, self.release_at, Concurrency::release_at);
-        gate = with(gate, self.body_read_timeout, |to, time| to.body_read_timeout(time.time()));
-        gate = with(gate, self.body_stall, |to, stall| to.body_stall(stall.time()));
+        gate = with(gate, self.min_rate, |to, rate| to.min_rate(rate.bytes_per_second()));
         gate = with(gate, self.max_hold, |to, hold| to.max_hold(hold.time()));
         gate = with(gate, self.watched_bytes, Concurrency::watched_bytes);
         gate = with(gate, self.statuses, Concurrency::statuses);
@@ -186,6 +188,16 @@ impl HoldFile {
         match self {
             Self::AtMost(time) => Some(time),
             Self::ForEver(Some(NoneName::None) | None) => None,
+        }
+    }
+}
+
+impl RateFile {
+    /// Returns the rate, or `None` for any rate.
+    const fn bytes_per_second(self) -> Option<u32> {
+        match self {
+            Self::AtLeast(rate) => Some(rate),
+            Self::Any(Some(NoneName::None) | None) => None,
         }
     }
 }

@@ -30,8 +30,7 @@ fn gates_in_a_file_equal_gates_in_code() {
             "name": "reports", "limit": 4, "queue": 8, "max_wait": "900ms", "longest_retry": "9s",
             "discipline": { "fair_by": { "key": ["header.x-team", "path"], "shuffled": true } },
             "for_each": "remote_address", "missing_key": "refuse", "methods": ["POST"], "path": "/r",
-            "path_prefix": "/", "release_at": "head", "body_stall": "3s", "max_hold": "1m",
-            "body_read_timeout": "2s",
+            "path_prefix": "/", "release_at": "head", "min_rate": 9, "max_hold": "1m",
             "watched_bytes": 7, "client_deadline_ms": ["x-ms"], "client_deadline_s": ["x-s"],
             "statuses": "origin"
         }]
@@ -52,8 +51,7 @@ fn gates_in_a_file_equal_gates_in_code() {
         (Some(Key::address()), MissingKey::Refuse)
     );
     assert_eq!((gate.release_at, gate.statuses), (ReleaseAt::Head, GateStatuses::Origin));
-    assert_eq!(gate.body_stall, Some(Duration::from_secs(3)));
-    assert_eq!(gate.body_read_timeout, Some(Duration::from_secs(2)));
+    assert_eq!(gate.min_rate, Some(MinRate(9)));
     assert_eq!((gate.max_hold, gate.watched_bytes), (Some(Duration::from_secs(60)), 7));
     let deadlines = [
         ClientDeadline::Grpc,
@@ -114,21 +112,18 @@ fn an_adaptive_limit_takes_its_rules_from_the_file() {
 #[test]
 fn a_permit_can_be_held_forever() {
     for none in [r#""none""#, "null"] {
-        let held = format!(
-            r#""limit": 4, "body_stall": {none}, "max_hold": {none}, "body_read_timeout": {none}"#
-        );
-        let gate = gate_of(&held);
-        let times = (gate.body_read_timeout, gate.body_stall, gate.max_hold);
-        assert_eq!(times, (None, None, None), "{none}");
+        let gate = gate_of(&format!(r#""limit": 4, "min_rate": {none}, "max_hold": {none}"#));
+        assert_eq!((gate.min_rate, gate.max_hold), (None, None), "{none}");
     }
     let gate = gate_of(r#""limit": 4"#);
-    assert_eq!((gate.body_stall, gate.max_hold), (Some(Concurrency::BODY_STALL), None));
-    assert_eq!(gate.body_read_timeout, Some(Concurrency::BODY_READ_TIMEOUT));
-    let error = error_of(r#"{ "limit": 4, "body_stall": "never" }"#);
-    assert!(
-        error.contains("body_read_timeout, body_stall or max_hold is neither a duration nor none"),
-        "{error}"
-    );
+    assert_eq!((gate.min_rate, gate.max_hold), (Some(MinRate(240)), None));
+    for (field, message) in [
+        ("min_rate", "min_rate is neither a number up to 4294967295 nor none"),
+        ("max_hold", "max_hold is neither a duration nor none"),
+    ] {
+        let error = error_of(&format!(r#"{{ "limit": 4, "{field}": "never" }}"#));
+        assert!(error.contains(message), "{error}");
+    }
 }
 
 #[test]
@@ -141,13 +136,10 @@ fn impossible_gate_settings_are_named_with_both_values() {
             "watched_bytes is 1048577, expected at most 1048576",
         ),
         (
-            r#"{ "limit": 1, "body_read_timeout": "1ms" }"#,
-            "body_read_timeout is 1ms, expected at least 100 ms, or none",
+            r#"{ "limit": 1, "max_hold": "1ms" }"#,
+            "max_hold is 1ms, expected at least 100 ms, or none",
         ),
-        (
-            r#"{ "limit": 1, "body_stall": "1ms" }"#,
-            "body_stall is 1ms, expected at least 100 ms, or none",
-        ),
+        (r#"{ "limit": 1, "min_rate": 0 }"#, "min_rate is 0, expected at least 1, or none"),
         (
             r#"{ "limit": 1, "path": "x" }"#,
             "concurrency is \"x\" in the rule \"gate\", expected a path",
@@ -182,15 +174,12 @@ fn the_longest_hold_of_a_permit_is_bounded() {
     let build = |gate: Concurrency| WaitingRoomConfig::builder("api").concurrency(gate).build();
     let gate = || Concurrency::limit(9);
     let day = Duration::from_secs(86_400);
-    build(gate().body_stall(day).max_hold(day)).unwrap();
-    build(gate().body_stall(Duration::from_millis(100))).unwrap();
-    build(gate().body_stall(None).max_hold(None)).unwrap();
+    build(gate().max_hold(day)).unwrap();
+    build(gate().max_hold(Duration::from_millis(100))).unwrap();
+    build(gate().min_rate(None).max_hold(None)).unwrap();
     let longer = day + Duration::from_nanos(1);
     for (gate, message) in [
-        (
-            gate().body_stall(longer),
-            "body_stall is 86400.000000001s, expected at most 24 h, or none",
-        ),
+        (gate().max_hold(longer), "max_hold is 86400.000000001s, expected at most 24 h, or none"),
         (
             gate().max_hold(Duration::MAX),
             "max_hold is 18446744073709551615.999999999s, expected at",

@@ -14,16 +14,15 @@ use crate::{
     gate::ClientDeadline,
     misconfiguration::Misconfiguration,
     rate_headers::MAX_NAME_LEN,
-    request::{Key, Scope, validate_name},
+    request::{Key, MinRate, Scope, validate_name},
 };
 
 impl Concurrency {
-    /// The minimum of `body_stall`, `body_read_timeout` and `max_hold`. With a shorter time,
-    /// requests that run normally would lose their permits, and the sweeper would run more than 40
-    /// times per second.
+    /// The minimum of `max_hold`. With a shorter time, requests that run normally would lose their
+    /// permits, and the sweeper would run more than 40 times per second.
     const SHORTEST_HOLD: Duration = Duration::from_millis(100);
-    /// The maximum of `body_stall`, `body_read_timeout` and `max_hold`. A longer bound would hardly
-    /// ever take effect, and `None` expresses more clearly that there is no bound.
+    /// The maximum of `max_hold`. A longer bound would hardly ever take effect, and `None` expresses
+    /// more clearly that there is no bound.
     const LONGEST_HOLD: Duration = Duration::from_secs(24 * 3_600);
 
     /// Checks every setting of one gate.
@@ -45,9 +44,11 @@ impl Concurrency {
             let expected = format!("at most {}", Self::MAX_WATCHED_BYTES);
             return too_large("watched_bytes", self.watched_bytes.to_string(), expected);
         }
-        Self::validate_hold("body_read_timeout", self.body_read_timeout)?;
-        Self::validate_hold("body_stall", self.body_stall)?;
-        Self::validate_hold("max_hold", self.max_hold)?;
+        if self.min_rate == Some(MinRate(0)) {
+            let kind = ConfigErrorKind::TooSmall;
+            return Err(ConfigError::new(kind, "min_rate", 0, "at least 1, or none"));
+        }
+        self.validate_hold()?;
         self.for_each.iter().chain(&self.fair_by).try_for_each(|key| key.validate(&self.name))?;
         self.deadlines.iter().try_for_each(ClientDeadline::validate)?;
         self.scope
@@ -96,10 +97,9 @@ impl Concurrency {
         Ok(())
     }
 
-    /// Checks the time after which a permit is taken back or a read times out. `None` means that
-    /// the permit is never taken back or that reads never time out.
-    fn validate_hold(field: &'static str, time: Option<Duration>) -> Result<(), ConfigError> {
-        let Some(time) = time else { return Ok(()) };
+    /// Checks the time after which a permit is taken back. `None` means never.
+    fn validate_hold(&self) -> Result<(), ConfigError> {
+        let Some(time) = self.max_hold else { return Ok(()) };
         let (kind, expected) = if time < Self::SHORTEST_HOLD {
             (ConfigErrorKind::TooSmall, "at least 100 ms, or none")
         } else if time > Self::LONGEST_HOLD {
@@ -107,7 +107,7 @@ impl Concurrency {
         } else {
             return Ok(());
         };
-        Err(ConfigError::new(kind, field, format!("{time:?}"), expected))
+        Err(ConfigError::new(kind, "max_hold", format!("{time:?}"), expected))
     }
 
     /// Checks that the discipline is set together with the option by which it distinguishes waiting

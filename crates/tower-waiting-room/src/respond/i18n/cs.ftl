@@ -101,7 +101,7 @@ event-proof = Losování si potom může každý ověřit. Jeho závazek (commit
 event-result = Vaše číslo { $low } z { $count } získalo v losování místo { $shown }.
 event-seed = Losování si může každý přepočítat. Jeho počáteční hodnota (seed) je { $text }.
 
-transfer-here = Pokračovat zde s vaším místem z druhého zařízení
+transfer-here = Pokračovat zde s lepším místem z obou zařízení
 transfer-link = Otevřete tento odkaz na druhém zařízení během několika minut. Nesdílejte ho: dává přístup k vašemu místu.
 transfer-offer = Pokračovat na jiném zařízení
 transfer-void = Tento odkaz již neplatí. Vyžádejte si nový na druhém zařízení.

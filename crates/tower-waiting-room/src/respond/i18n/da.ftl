@@ -94,7 +94,7 @@ event-proof = Alle kan kontrollere lodtrækningen bagefter. Dens bindende værdi
 event-result = Dit nummer { $low } af { $count } fik plads { $shown } i lodtrækningen.
 event-seed = Alle kan genberegne lodtrækningen. Dens startværdi (seed) er { $text }.
 
-transfer-here = Fortsæt her med din plads fra den anden enhed
+transfer-here = Fortsæt her med den bedste plads fra de to enheder
 transfer-link = Åbn dette link på den anden enhed inden for nogle få minutter. Del det ikke: det giver adgang til din plads.
 transfer-offer = Fortsæt på en anden enhed
 transfer-void = Linket er ikke længere gyldigt. Bed om et nyt på den anden enhed.

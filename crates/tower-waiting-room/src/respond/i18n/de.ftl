@@ -88,7 +88,7 @@ event-proof = Jeder kann die Auslosung danach prüfen. Ihre Festlegung (Commitme
 event-result = Ihre Nummer { $low } von { $count } hat in der Auslosung Platz { $shown } bekommen.
 event-seed = Jeder kann die Auslosung nachrechnen. Ihr Startwert (Seed) ist { $text }.
 
-transfer-here = Hier mit Ihrem Platz vom anderen Gerät fortfahren
+transfer-here = Hier mit dem besseren Platz beider Geräte fortfahren
 transfer-link = Öffnen Sie diesen Link innerhalb weniger Minuten auf dem anderen Gerät. Geben Sie ihn nicht weiter: Er gibt Zugang zu Ihrem Platz.
 transfer-offer = Auf einem anderen Gerät fortfahren
 transfer-void = Dieser Link gilt nicht mehr. Fordern Sie auf dem anderen Gerät einen neuen an.

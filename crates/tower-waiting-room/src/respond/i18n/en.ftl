@@ -88,7 +88,7 @@ event-proof = Anyone can check the draw afterwards. Its commitment is { $text }.
 event-result = Your number { $low } of { $count } got place { $shown } in the draw.
 event-seed = Anyone can recompute the draw. Its seed is { $text }.
 
-transfer-here = Continue here with your place from the other device
+transfer-here = Continue here with the better place of the two devices
 transfer-link = Open this link on the other device within a few minutes. Do not share it: it gives access to your place.
 transfer-offer = Continue on another device
 transfer-void = This link is no longer valid. Ask for a new one on the other device.

@@ -88,7 +88,7 @@ event-proof = Cualquiera podrá comprobar el sorteo después. Su compromiso es {
 event-result = Su número { $low } de { $count } obtuvo el lugar { $shown } en el sorteo.
 event-seed = Cualquiera puede recalcular el sorteo. Su semilla es { $text }.
 
-transfer-here = Continuar aquí con su lugar del otro dispositivo
+transfer-here = Continuar aquí con el mejor lugar de los dos dispositivos
 transfer-link = Abra este enlace en el otro dispositivo en unos minutos. No lo comparta: da acceso a su lugar.
 transfer-offer = Continuar en otro dispositivo
 transfer-void = Este enlace ya no es válido. Pida uno nuevo en el otro dispositivo.

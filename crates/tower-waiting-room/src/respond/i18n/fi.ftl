@@ -94,7 +94,7 @@ event-proof = Kuka tahansa voi tarkistaa arvonnan jälkikäteen. Sen sitoumus (c
 event-result = Numerosi { $low }/{ $count } sai arvonnassa sijan { $shown }.
 event-seed = Kuka tahansa voi laskea arvonnan uudelleen. Sen siemenluku (seed) on { $text }.
 
-transfer-here = Jatka tässä toisen laitteen paikallasi
+transfer-here = Jatka tässä laitteiden paremmalla paikalla
 transfer-link = Avaa tämä linkki toisella laitteella muutaman minuutin kuluessa. Älä jaa sitä: sillä pääsee paikallesi.
 transfer-offer = Jatka toisella laitteella
 transfer-void = Tämä linkki ei ole enää voimassa. Pyydä uusi toisella laitteella.

@@ -94,7 +94,7 @@ event-proof = Maaaring suriin ng sinuman ang bunutan pagkatapos. Ang commitment 
 event-result = Ang numero mong { $low } sa { $count } ay nakakuha ng puwestong { $shown } sa bunutan.
 event-seed = Maaaring kuwentahing muli ng sinuman ang bunutan. Ang seed nito ay { $text }.
 
-transfer-here = Magpatuloy dito gamit ang puwesto mo mula sa kabilang device
+transfer-here = Magpatuloy dito gamit ang mas magandang puwesto sa dalawang device
 transfer-link = Buksan ang link na ito sa kabilang device sa loob ng ilang minuto. Huwag itong ibahagi: nagbibigay ito ng access sa puwesto mo.
 transfer-offer = Magpatuloy sa ibang device
 transfer-void = Hindi na valid ang link na ito. Humingi ng bago sa kabilang device.

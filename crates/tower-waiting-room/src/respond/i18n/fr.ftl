@@ -88,7 +88,7 @@ event-proof = Chacun pourra vérifier le tirage ensuite. Son engagement est { $t
 event-result = Votre numéro { $low } sur { $count } a obtenu la place { $shown } dans le tirage.
 event-seed = Chacun peut recalculer le tirage. Sa graine est { $text }.
 
-transfer-here = Continuer ici avec votre place de l’autre appareil
+transfer-here = Continuer ici avec la meilleure place des deux appareils
 transfer-link = Ouvrez ce lien sur l’autre appareil dans les prochaines minutes. Ne le partagez pas : il donne accès à votre place.
 transfer-offer = Continuer sur un autre appareil
 transfer-void = Ce lien n’est plus valable. Demandez-en un nouveau sur l’autre appareil.

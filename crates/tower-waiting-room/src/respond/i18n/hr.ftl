@@ -101,7 +101,7 @@ event-proof = Ždrijeb nakon toga može provjeriti svatko. Njegova obvezujuća v
 event-result = Vaš broj { $low } od { $count } dobio je u ždrijebu mjesto { $shown }.
 event-seed = Ždrijeb može ponovno izračunati svatko. Njegova početna vrijednost (seed) je { $text }.
 
-transfer-here = Nastavite ovdje sa svojim mjestom s drugog uređaja
+transfer-here = Nastavite ovdje s boljim mjestom od dvaju uređaja
 transfer-link = Otvorite ovu poveznicu na drugom uređaju u roku od nekoliko minuta. Nemojte je dijeliti: daje pristup vašem mjestu.
 transfer-offer = Nastavite na drugom uređaju
 transfer-void = Ova poveznica više ne vrijedi. Zatražite novu na drugom uređaju.

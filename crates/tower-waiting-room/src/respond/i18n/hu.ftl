@@ -94,7 +94,7 @@ event-proof = A sorsolást utólag bárki ellenőrizheti. Az elkötelezési ért
 event-result = Az Ön száma ({ $low }, összesen { $count }) a sorsoláson ezt a helyet kapta: { $shown }.
 event-seed = A sorsolást bárki újraszámolhatja. A kezdőértéke (seed): { $text }.
 
-transfer-here = Folytatás itt a másik eszközön lévő helyével
+transfer-here = Folytatás itt a két eszköz közül a jobb hellyel
 transfer-link = Nyissa meg ezt a hivatkozást a másik eszközön néhány percen belül. Ne ossza meg: hozzáférést ad a helyéhez.
 transfer-offer = Folytatás másik eszközön
 transfer-void = Ez a hivatkozás már nem érvényes. Kérjen újat a másik eszközön.

@@ -73,7 +73,7 @@ event-proof = Siapa pun dapat memeriksa undian ini sesudahnya. Nilai komitmennya
 event-result = Nomor Anda, { $low } dari { $count }, mendapat tempat { $shown } dalam undian.
 event-seed = Siapa pun dapat menghitung ulang undian ini. Nilai awalnya (seed) adalah { $text }.
 
-transfer-here = Lanjutkan di sini dengan tempat Anda dari perangkat lain
+transfer-here = Lanjutkan di sini dengan tempat terbaik dari kedua perangkat
 transfer-link = Buka tautan ini di perangkat lain dalam beberapa menit. Jangan bagikan: tautan ini memberi akses ke tempat Anda.
 transfer-offer = Lanjutkan di perangkat lain
 transfer-void = Tautan ini tidak berlaku lagi. Minta yang baru di perangkat lain.

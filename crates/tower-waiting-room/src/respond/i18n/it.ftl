@@ -94,7 +94,7 @@ event-proof = Chiunque potrà verificare l’estrazione in seguito. Il suo impeg
 event-result = Il suo numero { $low } di { $count } ha ottenuto il posto { $shown } nell’estrazione.
 event-seed = Chiunque può ricalcolare l’estrazione. Il suo seme (seed) è { $text }.
 
-transfer-here = Continua qui con il tuo posto dall’altro dispositivo
+transfer-here = Continua qui con il posto migliore dei due dispositivi
 transfer-link = Apri questo link sull’altro dispositivo entro pochi minuti. Non condividerlo: dà accesso al tuo posto.
 transfer-offer = Continua su un altro dispositivo
 transfer-void = Questo link non è più valido. Chiedine uno nuovo sull’altro dispositivo.

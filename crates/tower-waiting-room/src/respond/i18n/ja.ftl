@@ -73,7 +73,7 @@ event-proof = 抽選は後から誰でも検証できます。コミットメン
 event-result = { $count } 件中 { $low } 番のあなたは、抽選で { $shown } 番目になりました。
 event-seed = 抽選は誰でも再計算できます。シードは { $text } です。
 
-transfer-here = 別の端末の順番をここで引き継ぐ
+transfer-here = 2 台のうち早いほうの順番でここで続ける
 transfer-link = 数分以内に別の端末でこのリンクを開いてください。順番を引き継げるため、他の人には教えないでください。
 transfer-offer = 別の端末で続ける
 transfer-void = このリンクは無効になりました。別の端末で新しいリンクを取得してください。

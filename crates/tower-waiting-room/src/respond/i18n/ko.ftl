@@ -73,7 +73,7 @@ event-proof = 추첨은 나중에 누구나 검증할 수 있습니다. 커밋�
 event-result = 전체 { $count }개 중 { $low }번인 고객님의 번호가 추첨에서 { $shown }번째 순서를 받았습니다.
 event-seed = 누구나 추첨을 다시 계산할 수 있습니다. 시드는 { $text }입니다.
 
-transfer-here = 다른 기기의 순서를 여기에서 이어가기
+transfer-here = 두 기기 중 더 앞선 순서로 여기에서 계속하기
 transfer-link = 몇 분 안에 다른 기기에서 이 링크를 여세요. 내 순서를 사용할 수 있으므로 공유하지 마세요.
 transfer-offer = 다른 기기에서 계속하기
 transfer-void = 이 링크는 더 이상 유효하지 않습니다. 다른 기기에서 새 링크를 요청하세요.

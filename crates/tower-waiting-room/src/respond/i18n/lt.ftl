@@ -101,7 +101,7 @@ event-proof = Vėliau burtus galės patikrinti bet kas. Jų įsipareigojimo reik
 event-result = Jūsų numeris { $low } iš { $count } burtuose gavo vietą { $shown }.
 event-seed = Burtus gali perskaičiuoti bet kas. Jų pradinė reikšmė (seed) yra { $text }.
 
-transfer-here = Tęsti čia su savo vieta iš kito įrenginio
+transfer-here = Tęsti čia su geresne vieta iš abiejų įrenginių
 transfer-link = Atidarykite šią nuorodą kitame įrenginyje per kelias minutes. Niekam jos neduokite: ji suteikia prieigą prie jūsų vietos.
 transfer-offer = Tęsti kitame įrenginyje
 transfer-void = Ši nuoroda nebegalioja. Paprašykite naujos kitame įrenginyje.

@@ -101,7 +101,7 @@ event-proof = Izlozi pēc tam var pārbaudīt ikviens. Tās saistību vērtība 
 event-result = Jūsu numurs { $low } no { $count } izlozē ieguva vietu { $shown }.
 event-seed = Izlozi var pārrēķināt ikviens. Tās sākuma vērtība (seed) ir { $text }.
 
-transfer-here = Turpināt šeit ar savu vietu no otras ierīces
+transfer-here = Turpināt šeit ar labāko vietu no abām ierīcēm
 transfer-link = Atveriet šo saiti otrā ierīcē dažu minūšu laikā. Nedodiet to citiem: tā dod piekļuvi jūsu vietai.
 transfer-offer = Turpināt citā ierīcē
 transfer-void = Šī saite vairs nav derīga. Pieprasiet jaunu otrā ierīcē.

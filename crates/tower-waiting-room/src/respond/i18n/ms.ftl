@@ -73,7 +73,7 @@ event-proof = Sesiapa sahaja boleh menyemak cabutan selepas itu. Nilai komitmenn
 event-result = Nombor anda, { $low } daripada { $count }, mendapat tempat { $shown } dalam cabutan.
 event-seed = Sesiapa sahaja boleh mengira semula cabutan. Nilai awalnya (seed) ialah { $text }.
 
-transfer-here = Teruskan di sini dengan tempat anda dari peranti lain
+transfer-here = Teruskan di sini dengan tempat yang lebih baik antara dua peranti
 transfer-link = Buka pautan ini pada peranti lain dalam masa beberapa minit. Jangan kongsi: pautan ini memberi akses kepada tempat anda.
 transfer-offer = Teruskan pada peranti lain
 transfer-void = Pautan ini tidak sah lagi. Minta yang baharu pada peranti lain.

@@ -94,7 +94,7 @@ event-proof = Alle kan kontrollere loddtrekningen etterpå. Den bindende verdien
 event-result = Nummeret ditt, { $low } av { $count }, fikk plass { $shown } i loddtrekningen.
 event-seed = Alle kan regne ut loddtrekningen på nytt. Startverdien (seed) er { $text }.
 
-transfer-here = Fortsett her med plassen din fra den andre enheten
+transfer-here = Fortsett her med den beste plassen fra de to enhetene
 transfer-link = Åpne denne lenken på den andre enheten i løpet av noen minutter. Ikke del den: den gir tilgang til plassen din.
 transfer-offer = Fortsett på en annen enhet
 transfer-void = Denne lenken er ikke lenger gyldig. Be om en ny på den andre enheten.

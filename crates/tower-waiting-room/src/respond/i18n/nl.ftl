@@ -94,7 +94,7 @@ event-proof = Iedereen kan de loting achteraf controleren. De vastgelegde waarde
 event-result = Uw nummer { $low } van { $count } kreeg plaats { $shown } in de loting.
 event-seed = Iedereen kan de loting narekenen. De startwaarde (seed) is { $text }.
 
-transfer-here = Hier verdergaan met je plaats van het andere apparaat
+transfer-here = Hier verdergaan met de beste plaats van de twee apparaten
 transfer-link = Open deze link binnen enkele minuten op het andere apparaat. Deel hem niet: hij geeft toegang tot je plaats.
 transfer-offer = Verdergaan op een ander apparaat
 transfer-void = Deze link is niet meer geldig. Vraag een nieuwe aan op het andere apparaat.

@@ -108,7 +108,7 @@ event-proof = Losowanie każdy może później sprawdzić. Jego zobowiązanie (c
 event-result = Państwa numer { $low } z { $count } otrzymał w losowaniu miejsce { $shown }.
 event-seed = Losowanie każdy może obliczyć ponownie. Jego ziarno (seed) to { $text }.
 
-transfer-here = Kontynuuj tutaj ze swoim miejscem z drugiego urządzenia
+transfer-here = Kontynuuj tutaj z lepszym miejscem z obu urządzeń
 transfer-link = Otwórz ten link na drugim urządzeniu w ciągu kilku minut. Nie udostępniaj go: daje dostęp do Twojego miejsca.
 transfer-offer = Kontynuuj na innym urządzeniu
 transfer-void = Ten link nie jest już ważny. Poproś o nowy na drugim urządzeniu.

@@ -94,7 +94,7 @@ event-proof = Qualquer pessoa poderá verificar o sorteio depois. O compromisso 
 event-result = Seu número { $low } de { $count } ficou com o lugar { $shown } no sorteio.
 event-seed = Qualquer pessoa pode recalcular o sorteio. A semente dele (seed) é { $text }.
 
-transfer-here = Continuar aqui com seu lugar do outro dispositivo
+transfer-here = Continuar aqui com o melhor lugar dos dois dispositivos
 transfer-link = Abra este link no outro dispositivo em alguns minutos. Não o compartilhe: ele dá acesso ao seu lugar.
 transfer-offer = Continuar em outro dispositivo
 transfer-void = Este link não é mais válido. Peça um novo no outro dispositivo.

@@ -94,7 +94,7 @@ event-proof = Qualquer pessoa poderá verificar o sorteio depois. O seu compromi
 event-result = O seu número { $low } de { $count } ficou com o lugar { $shown } no sorteio.
 event-seed = Qualquer pessoa pode recalcular o sorteio. A sua semente (seed) é { $text }.
 
-transfer-here = Continuar aqui com o seu lugar do outro dispositivo
+transfer-here = Continuar aqui com o melhor lugar dos dois dispositivos
 transfer-link = Abra esta ligação no outro dispositivo dentro de alguns minutos. Não a partilhe: dá acesso ao seu lugar.
 transfer-offer = Continuar noutro dispositivo
 transfer-void = Esta ligação já não é válida. Peça uma nova no outro dispositivo.

@@ -101,7 +101,7 @@ event-proof = Oricine poate verifica ulterior tragerea la sorți. Angajamentul e
 event-result = Numărul dumneavoastră, { $low } din { $count }, a obținut locul { $shown } la tragerea la sorți.
 event-seed = Oricine poate recalcula tragerea la sorți. Valoarea ei inițială (seed) este { $text }.
 
-transfer-here = Continuați aici cu locul dvs. de pe celălalt dispozitiv
+transfer-here = Continuați aici cu locul mai bun de pe cele două dispozitive
 transfer-link = Deschideți acest link pe celălalt dispozitiv în câteva minute. Nu îl distribuiți: oferă acces la locul dvs.
 transfer-offer = Continuați pe alt dispozitiv
 transfer-void = Acest link nu mai este valabil. Cereți unul nou pe celălalt dispozitiv.

@@ -101,7 +101,7 @@ event-proof = Žrebovanie si potom môže overiť ktokoľvek. Jeho záväzok (co
 event-result = Vaše číslo { $low } z { $count } získalo v žrebovaní miesto { $shown }.
 event-seed = Žrebovanie si môže prepočítať ktokoľvek. Jeho počiatočná hodnota (seed) je { $text }.
 
-transfer-here = Pokračovať tu s vaším miestom z druhého zariadenia
+transfer-here = Pokračovať tu s lepším miestom z oboch zariadení
 transfer-link = Otvorte tento odkaz na druhom zariadení do niekoľkých minút. Nezdieľajte ho: dáva prístup k vášmu miestu.
 transfer-offer = Pokračovať na inom zariadení
 transfer-void = Tento odkaz už neplatí. Vyžiadajte si nový na druhom zariadení.

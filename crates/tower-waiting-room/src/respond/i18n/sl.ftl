@@ -108,7 +108,7 @@ event-proof = Žrebanje lahko pozneje preveri vsakdo. Njegova zaveza (commitment
 event-result = Vaša številka { $low } od { $count } je v žrebanju dobila mesto { $shown }.
 event-seed = Žrebanje lahko vsakdo izračuna znova. Njegova začetna vrednost (seed) je { $text }.
 
-transfer-here = Nadaljujte tukaj s svojim mestom z druge naprave
+transfer-here = Nadaljujte tukaj z boljšim mestom obeh naprav
 transfer-link = Odprite to povezavo v drugi napravi v nekaj minutah. Ne delite je: omogoča dostop do vašega mesta.
 transfer-offer = Nadaljujte v drugi napravi
 transfer-void = Ta povezava ne velja več. Zahtevajte novo v drugi napravi.

@@ -101,7 +101,7 @@ event-proof = Žreb posle toga može da proveri svako. Njegova obavezujuća vred
 event-result = Vaš broj { $low } od { $count } dobio je u žrebu mesto { $shown }.
 event-seed = Žreb svako može ponovo da izračuna. Njegova početna vrednost (seed) je { $text }.
 
-transfer-here = Nastavite ovde sa svojim mestom sa drugog uređaja
+transfer-here = Nastavite ovde sa boljim mestom od dva uređaja
 transfer-link = Otvorite ovu vezu na drugom uređaju u roku od nekoliko minuta. Nemojte je deliti: ona daje pristup vašem mestu.
 transfer-offer = Nastavite na drugom uređaju
 transfer-void = Ova veza više ne važi. Zatražite novu na drugom uređaju.

@@ -94,7 +94,7 @@ event-proof = Vem som helst kan kontrollera lottningen efteråt. Dess bindande v
 event-result = Ditt nummer { $low } av { $count } fick plats { $shown } i lottningen.
 event-seed = Vem som helst kan räkna om lottningen. Dess startvärde (seed) är { $text }.
 
-transfer-here = Fortsätt här med din plats från den andra enheten
+transfer-here = Fortsätt här med den bästa platsen från de två enheterna
 transfer-link = Öppna den här länken på den andra enheten inom några minuter. Dela den inte: den ger tillgång till din plats.
 transfer-offer = Fortsätt på en annan enhet
 transfer-void = Länken är inte längre giltig. Be om en ny på den andra enheten.

@@ -94,7 +94,7 @@ event-proof = Kurayı daha sonra herkes doğrulayabilir. Taahhüt değeri (commi
 event-result = { $count } numara arasındaki { $low } numaranız kurada { $shown }. sırayı aldı.
 event-seed = Kurayı herkes yeniden hesaplayabilir. Tohum değeri (seed): { $text }.
 
-transfer-here = Diğer cihazdaki sıranızla burada devam edin
+transfer-here = İki cihazdan daha öndeki yerle burada devam edin
 transfer-link = Bu bağlantıyı birkaç dakika içinde diğer cihazda açın. Paylaşmayın: sıranıza erişim sağlar.
 transfer-offer = Başka bir cihazda devam edin
 transfer-void = Bu bağlantı artık geçerli değil. Diğer cihazda yenisini isteyin.

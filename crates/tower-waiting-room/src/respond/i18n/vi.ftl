@@ -73,7 +73,7 @@ event-proof = Sau đó, ai cũng có thể kiểm tra kết quả bốc thăm. G
 event-result = Số { $low } trên { $count } của bạn nhận vị trí { $shown } khi bốc thăm.
 event-seed = Ai cũng có thể tính lại kết quả bốc thăm. Giá trị khởi tạo (seed) là { $text }.
 
-transfer-here = Tiếp tục ở đây với vị trí của bạn từ thiết bị kia
+transfer-here = Tiếp tục tại đây với vị trí tốt hơn của hai thiết bị
 transfer-link = Hãy mở liên kết này trên thiết bị kia trong vòng vài phút. Đừng chia sẻ: liên kết cho phép dùng vị trí của bạn.
 transfer-offer = Tiếp tục trên thiết bị khác
 transfer-void = Liên kết này không còn hiệu lực. Hãy yêu cầu liên kết mới trên thiết bị kia.

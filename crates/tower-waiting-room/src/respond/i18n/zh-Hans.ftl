@@ -73,7 +73,7 @@ event-proof = 任何人事后都可以验证抽签结果，其承诺值为 { $te
 event-result = 共 { $count } 个号码，您的号码 { $low } 抽到第 { $shown } 位。
 event-seed = 任何人都可以重新计算抽签结果，其种子为 { $text }。
 
-transfer-here = 在此使用您在另一台设备上的排队位置
+transfer-here = 使用两台设备中更靠前的位置在此继续
 transfer-link = 请在几分钟内用另一台设备打开此链接。请勿分享：凭此链接可使用您的位置。
 transfer-offer = 在另一台设备上继续
 transfer-void = 此链接已失效。请在另一台设备上获取新链接。

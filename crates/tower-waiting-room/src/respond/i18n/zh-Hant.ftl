@@ -73,7 +73,7 @@ event-proof = 任何人事後都可以驗證抽籤結果，其承諾值為 { $te
 event-result = 共 { $count } 個號碼，您的號碼 { $low } 抽到第 { $shown } 位。
 event-seed = 任何人都可以重新計算抽籤結果，其種子為 { $text }。
 
-transfer-here = 在此使用您在另一部裝置上的排隊位置
+transfer-here = 使用兩部裝置中較前面的位置在此繼續
 transfer-link = 請在幾分鐘內用另一部裝置開啟此連結。請勿分享：憑此連結可使用您的位置。
 transfer-offer = 在另一部裝置上繼續
 transfer-void = 此連結已失效。請在另一部裝置上取得新連結。

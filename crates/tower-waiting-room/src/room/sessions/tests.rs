@@ -70,7 +70,7 @@ fn a_later_session_of_the_same_visitor_is_not_ended() {
 }
 
 #[test]
-fn expired_entries_are_forgotten() {
+fn expired_entries_are_forgotten_a_few_at_a_time() {
     let sessions = sessions();
     for who in 0..10_000 {
         let old = pass(who, NOW + Duration::from_secs(u64::try_from(who).unwrap()));
@@ -78,9 +78,23 @@ fn expired_entries_are_forgotten() {
             renewing.renewed(old);
         }
     }
-    assert!(sessions.known.len() <= 2 * Sessions::SWEEP_AFTER, "{}", sessions.known.len());
     // Passes last 90 s, so those of the last 90 visitors are still valid.
-    sessions.added.store(Sessions::SWEEP_AFTER, Ordering::Relaxed);
-    sessions.sweep(NOW + Duration::from_secs(9_999));
-    assert_eq!(sessions.known.len(), 90);
+    assert_eq!((sessions.known.len(), sessions.due.lock().unwrap().len()), (90, 90));
+}
+
+#[test]
+fn a_pass_whose_end_had_to_be_forgotten_is_not_trusted() {
+    let sessions = sessions();
+    let first = pass(0, NOW);
+    let end = |pass: &Pass| sessions.end_by_ticket(pass.id, pass.accepted_at, pass.expires_at);
+    end(&first);
+    let most = u128::try_from(Sessions::MAX).unwrap();
+    for who in 1..=2 * most {
+        end(&pass(who, NOW + Duration::from_millis(u64::try_from(who).unwrap())));
+    }
+    assert_eq!((sessions.known.len(), sessions.due.lock().unwrap().len()), (1_024, 1_024));
+    assert!(!sessions.is_ended(&first) && !sessions.trusts(&first));
+    let last = pass(2 * most, NOW);
+    assert!(sessions.is_ended(&last) && sessions.trusts(&last));
+    assert!(sessions.trusts(&pass(9_999, NOW + Duration::from_secs(3))));
 }

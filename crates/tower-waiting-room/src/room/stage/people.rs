@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use http::header::SEC_WEBSOCKET_VERSION;
 use waiting_room_core::{
     Pass, RoomRules, Ticket, Timestamp, Verdict, VisitorId,
-    room::{HeadStart, QueueingMethod, RoomMode},
+    room::{HeadStart, QueueingMethod, RoomMode, Shares},
     time::Clock,
 };
 
@@ -58,7 +58,7 @@ impl RoomStage {
     /// Returns the network whose places a newcomer uses. If places are limited for each network but
     /// the server provides no address, this is reported, because the limit then has no effect.
     fn network_of(&self, head: &RequestHead<'_>) -> Option<IpAddr> {
-        let is_limited = || self.store.rules().places_per_network.number().is_some();
+        let is_limited = || self.store.rules().shares != Shares::Off;
         if head.client_ip().is_none() && is_limited() {
             self.telemetry.misconfigured(Misconfiguration::PeerUnknown);
         }

@@ -22,7 +22,9 @@ impl RoomStage {
     /// Returns whether the session of a pass that is not accepted may still be active. If so, the
     /// store is asked about it.
     pub(crate) fn may_return(&self, pass: &Pass) -> bool {
-        self.is_sliding() && !self.is_from_elsewhere(pass) && !self.sessions.is_ended(pass)
+        (self.is_sliding() || !self.sessions.trusts(pass))
+            && !self.is_from_elsewhere(pass)
+            && !self.sessions.is_ended(pass)
     }
 
     /// Returns whether the visitor of a pass from another site gets a slot here instead, as soon as

@@ -15,6 +15,10 @@
 //! ticket. Both devices then hold the place of one visitor, like two copies of a cookie: there is
 //! one place, and one slot when it is the visitor's turn.
 //!
+//! The token is in the fragment of the link, which browsers do not send. The link also has a mark at
+//! the end of its query. A visitor who opens a link and need not wait is redirected to the page
+//! without both, so that no script of the application finds the token in the address.
+//!
 //! The copy is a separate kind of token. It is not a ticket, so it has no effect in a cookie, and
 //! it expires when the place would lapse without another check-in. The ticket in a link is not due
 //! earlier than the original, so a link cannot be used to call the store more often.
@@ -22,7 +26,7 @@
 use std::future::ready;
 
 use bytes::Bytes;
-use http::{HeaderName, HeaderValue, Response, StatusCode, header};
+use http::{HeaderName, HeaderValue, Method, Response, StatusCode, header};
 use serde_json::json;
 use waiting_room_core::{Ticket, Timestamp};
 
@@ -35,6 +39,9 @@ use crate::{
 
 /// The header in which the script on the other device sends the token from a link.
 pub(crate) const TRANSFER_HEADER: HeaderName = HeaderName::from_static("waiting-room-transfer");
+
+/// The mark at the end of the query of a link, which the script of the waiting page adds.
+const LINK_MARK: &str = "waiting-room-link";
 
 impl RoomStage {
     /// Returns whether a request asks to leave.
@@ -100,6 +107,28 @@ impl RoomStage {
         self.transfer_path.as_ref().is_some_and(|path| path.is_asked(head))
     }
 
+    /// Returns the address of the page that a link leads to, without the mark and the token of the
+    /// link, if the request opens a link.
+    ///
+    /// The address is relative, because a router may have removed the first part of the path. Its
+    /// fragment is empty. Without one, a browser would keep that of the link (RFC 9110 section
+    /// 10.2.2).
+    #[inline]
+    pub(crate) fn without_link(&self, head: &RequestHead<'_>) -> Option<HeaderValue> {
+        self.transfer_path.as_ref()?;
+        let query = head.uri().query()?.strip_suffix(LINK_MARK)?;
+        if *head.method() != Method::GET {
+            return None;
+        }
+        let (separator, query) = match query.strip_suffix('&') {
+            Some(query) => ("?", query),
+            None if query.is_empty() => ("", ""),
+            None => return None,
+        };
+        let (_, page) = head.uri().path().rsplit_once('/')?;
+        HeaderValue::try_from(format!("./{page}{separator}{query}#")).ok()
+    }
+
     /// Returns the ticket from the link that a request presents, or `None` if the link is missing,
     /// invalid or another person's.
     pub(crate) fn linked(&self, head: &RequestHead<'_>, now: Timestamp) -> Option<Ticket> {
@@ -138,7 +167,7 @@ impl RoomStage {
     }
 
     /// Gives the ticket from a link to the device that has sent the link, or nothing if that device
-    /// is already inside.
+    /// is already inside, or ahead of the ticket.
     pub(crate) fn take_over(
         &self,
         ticket: Option<&Ticket>,

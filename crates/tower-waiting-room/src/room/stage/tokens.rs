@@ -17,7 +17,6 @@ impl RoomStage {
 
     /// Returns the token for a visitor whom the store has just admitted.
     pub(crate) fn admit(&self, pass: &Pass, now: Timestamp) -> Token {
-        self.sessions.sweep(now);
         self.pass_token(pass, now)
     }
 

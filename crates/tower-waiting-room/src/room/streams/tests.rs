@@ -1,5 +1,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use waiting_room_core::Timestamp;
+
 use super::*;
 
 /// Counts how often it is woken.
@@ -16,9 +18,17 @@ fn streams(push: Push) -> Arc<Streams> {
     Arc::new(Streams::new(push, Telemetry::new("shop".into())))
 }
 
+/// The ticket of a visitor, which has a place in line.
+fn ticket(id: u128) -> Ticket {
+    let at = Timestamp::from_secs;
+    let mut ticket = Ticket::new(VisitorId::new(id), at(1), at(1), at(3));
+    ticket.placed = true;
+    ticket
+}
+
 /// Opens a stream for a visitor at this order, and lets it wait.
 fn waiting(streams: &Arc<Streams>, order: u64, now: Instant) -> (StreamPlace, Arc<Woken>) {
-    let place = streams.open(VisitorId::new(order.into()), order, None, now).unwrap();
+    let place = streams.open(&ticket(order.into()), order, None, now).unwrap();
     place.standing(now);
     let woken = Arc::<Woken>::default();
     assert!(place.waits(now, &Arc::clone(&woken).into()));
@@ -121,7 +131,7 @@ fn each_visitor_has_one_stream_at_the_front_and_the_others_follow_its_turn() {
 fn the_streams_in_total_of_a_network_and_of_a_visitor_are_bounded() {
     let now = Instant::now();
     let streams = streams(Push::at("/e").max_streams(6).max_streams_per_network(3));
-    let open = |who: u128, network| streams.open(VisitorId::new(who), 1, network, now);
+    let open = |who: u128, network| streams.open(&ticket(who), 1, network, now);
     let mut held: Vec<_> = (0..3).map(|who| open(who, here(1)).unwrap()).collect();
     assert_eq!(open(3, here(1)).err(), Some(NotOpened::NetworkFull));
     held.extend((3..5).map(|who| open(who, here(2)).unwrap()));
@@ -138,6 +148,24 @@ fn the_streams_in_total_of_a_network_and_of_a_visitor_are_bounded() {
 }
 
 #[test]
+fn first_tickets_take_half_of_the_streams_and_people_in_line_the_others() {
+    let now = Instant::now();
+    let streams = streams(Push::at("/e").max_streams(200).max_streams_per_network(10));
+    let open = |who: u8, is_placed| {
+        let mut ticket = ticket(who.into());
+        ticket.placed = is_placed;
+        streams.open(&ticket, who.into(), here(who / 10), now)
+    };
+    // Ten networks take as many streams with first tickets as they are given, and then a person comes.
+    let attack: Vec<_> = (0..200).map(|who| open(who, false)).collect();
+    assert_eq!(attack.iter().flatten().count(), 100);
+    assert_eq!(attack.last().unwrap().as_ref().err(), Some(&NotOpened::Full));
+    let people: Vec<_> = (101..201).map(|who| open(who, true)).collect();
+    assert!(people.iter().all(Result::is_ok));
+    assert_eq!(open(250, true).err(), Some(NotOpened::Full));
+}
+
+#[test]
 fn an_unread_stream_gives_up_its_place() {
     let now = Instant::now();
     let streams = streams(Push::at("/e").max_streams(2));
@@ -146,7 +174,7 @@ fn an_unread_stream_gives_up_its_place() {
     let later = now + Streams::OVERDUE;
     read.waits(later, Waker::noop());
     let just_before = later - Duration::from_millis(1);
-    let open = |at| streams.open(VisitorId::new(3), 3, None, at);
+    let open = |at| streams.open(&ticket(3), 3, None, at);
     assert_eq!(open(just_before).err(), Some(NotOpened::Full));
     let third = open(later).unwrap();
     assert_eq!((slow.standing(now), count(&woken), streams.len()), (None, 1, 2));
@@ -167,6 +195,6 @@ fn all_streams_end_at_once_and_none_is_opened_after_that() {
     streams.end_all();
     assert_eq!(streams.len(), 0);
     assert!(all.iter().all(|(place, woken)| place.standing(now).is_none() && count(woken) == 1));
-    let refused = streams.open(VisitorId::new(1), 1, None, now);
+    let refused = streams.open(&ticket(1), 1, None, now);
     assert_eq!(refused.err(), Some(NotOpened::Ended));
 }

@@ -50,7 +50,8 @@ fn the_layout_of_a_ticket_is_as_documented() {
 /// Encodes a ticket, with its number in a draw if it has one.
 fn encoded(ticket: &Ticket) -> Vec<u8> {
     match ticket.entrant {
-        None => encode_ticket(ticket).to_vec(),
+        None if ticket.late_by == 0 => encode_ticket(ticket).to_vec(),
+        None => encode_late(ticket).to_vec(),
         Some(entrant) => encode_entrant(ticket, entrant).to_vec(),
     }
 }

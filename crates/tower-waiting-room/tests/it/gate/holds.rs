@@ -8,6 +8,12 @@ use tokio::sync::mpsc;
 use tower::Service;
 use tower_waiting_room::gate::{PermitHandle, ReleaseAt};
 
+const SECOND: Duration = Duration::from_secs(1);
+static FRAME: &str = match std::str::from_utf8(&[b'x'; 65_536]) {
+    Ok(frame) => frame,
+    Err(_) => panic!("ASCII"),
+};
+
 /// A body with frames that the test sends.
 struct Frames(mpsc::UnboundedReceiver<&'static str>);
 
@@ -89,22 +95,24 @@ async fn release_at_the_head_frees_the_permit_with_the_head() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stalled_reader_loses_the_permit_and_a_waiting_one_does_not() {
-    let stall = Duration::from_secs(4);
-    let (layer, frames, send) = streaming(Concurrency::limit(1).body_stall(stall));
+async fn a_reader_that_stops_loses_the_permit_and_one_that_waits_does_not() {
+    let (layer, frames, send) = streaming(Concurrency::limit(1));
     let mut body = pin!(send().await.unwrap().into_body());
-    frames.send("a").unwrap();
+    frames.send("an event").unwrap();
     assert!(body.frame().await.is_some());
-    // The server has asked for the next frame, which the application does not have yet.
-    assert!(is_waiting(pin!(body.frame())).await);
-    tokio::time::sleep(10 * stall).await;
+    // The server has asked for the next frame, which the application does not have yet, as in a
+    // stream of events.
+    for _ in 0..100 {
+        assert!(is_waiting(pin!(body.frame())).await);
+        tokio::time::sleep(60 * SECOND).await;
+        assert_eq!(in_flight(&layer), 1);
+        frames.send("an event").unwrap();
+        assert!(body.frame().await.is_some());
+    }
+    // Now the server does not ask for the next frame.
+    tokio::time::sleep(4 * SECOND).await;
     assert_eq!(in_flight(&layer), 1);
-    // Now there is one, and the server does not ask for the next.
-    frames.send("b").unwrap();
-    assert!(body.frame().await.is_some());
-    tokio::time::sleep(stall / 2).await;
-    assert_eq!(in_flight(&layer), 1);
-    tokio::time::sleep(stall).await;
+    tokio::time::sleep(5 * SECOND).await;
     assert_eq!(in_flight(&layer), 0);
     // The response itself is not interrupted.
     frames.send("c").unwrap();
@@ -112,34 +120,49 @@ async fn a_stalled_reader_loses_the_permit_and_a_waiting_one_does_not() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_read_has_the_whole_timeout() {
-    let stall = Duration::from_secs(4);
-    let (layer, frames, send) = streaming(Concurrency::limit(1).body_stall(stall));
-    let mut body = pin!(send().await.unwrap().into_body());
-    // The second frame is taken just before a tick of the sweeper, which ticks every second.
-    for pause in [Duration::from_millis(900), stall - Duration::from_millis(1)] {
-        frames.send("a").unwrap();
-        assert!(body.frame().await.is_some());
-        tokio::time::sleep(pause).await;
-        assert_eq!(in_flight(&layer), 1);
+async fn a_slow_reader_keeps_the_permit_while_it_is_above_the_rate() {
+    // Each reader takes a frame of so many bytes after each pause, in milliseconds. It loses the
+    // permit within the given seconds.
+    for (bytes, pause, lost_within) in [
+        (1, 10, Some(8..=13)),
+        (1, 1_000, Some(5..=9)),
+        (240, 1_250, Some(20..=40)),
+        (300, 1_000, None),
+        (65_536, 4_900, None),
+        (65_536, 9_000, Some(5..=9)),
+        (65_536, 10, None),
+    ] {
+        let (layer, frames, send) = streaming(Concurrency::limit(1));
+        let mut body = pin!(send().await.unwrap().into_body());
+        let begun = tokio::time::Instant::now();
+        let mut lost = None;
+        while begun.elapsed() < 600 * SECOND && lost.is_none() {
+            frames.send(&FRAME[..bytes]).unwrap();
+            assert!(body.frame().await.is_some());
+            tokio::time::sleep(Duration::from_millis(pause)).await;
+            lost = (in_flight(&layer) == 0).then(|| begun.elapsed().as_secs());
+        }
+        let is_expected = match (&lost_within, lost) {
+            (Some(range), Some(lost)) => range.contains(&lost),
+            (None, None) => true,
+            (Some(_), None) | (None, Some(_)) => false,
+        };
+        assert!(is_expected, "{bytes} bytes each {pause} ms: {lost:?}, expected {lost_within:?}");
     }
-    tokio::time::sleep(stall / 4).await;
-    assert_eq!(in_flight(&layer), 0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn time_in_which_the_process_is_stopped_is_no_stall() {
-    let stall = Duration::from_secs(4);
-    let (layer, frames, send) = streaming(Concurrency::limit(1).body_stall(stall));
+async fn time_in_which_the_process_is_stopped_does_not_count() {
+    let (layer, frames, send) = streaming(Concurrency::limit(1));
     let mut body = pin!(send().await.unwrap().into_body());
     frames.send("a").unwrap();
     assert!(body.frame().await.is_some());
     tokio::task::yield_now().await;
     // The clock advances in one step, and no task runs in between.
-    tokio::time::advance(10 * stall).await;
-    tokio::time::sleep(stall / 2).await;
+    tokio::time::advance(60 * SECOND).await;
+    tokio::time::sleep(3 * SECOND).await;
     assert_eq!(in_flight(&layer), 1);
-    tokio::time::sleep(stall).await;
+    tokio::time::sleep(6 * SECOND).await;
     assert_eq!(in_flight(&layer), 0);
 }
 
@@ -187,11 +210,9 @@ async fn the_permit_is_held_as_long_as_the_handle() {
 
 #[tokio::test(start_paused = true)]
 async fn a_handle_that_outlives_the_body_is_not_a_stalled_reader() {
-    let stall = Duration::from_secs(4);
     for is_read_to_the_end in [true, false] {
-        let concurrency = Concurrency::limit(1).body_stall(stall);
-        let config = WaitingRoomConfig::builder("works").concurrency(concurrency).build().unwrap();
-        let layer = WaitingRoomLayer::new(config);
+        let config = WaitingRoomConfig::builder("works").concurrency(Concurrency::limit(1));
+        let layer = WaitingRoomLayer::new(config.build().unwrap());
         let kept = Arc::new(std::sync::Mutex::new(None));
         let app = service_fn({
             let kept = Arc::clone(&kept);
@@ -208,7 +229,7 @@ async fn a_handle_that_outlives_the_body_is_not_a_stalled_reader() {
         assert!(body.frame().await.is_some());
         while is_read_to_the_end && body.frame().await.is_some() {}
         drop(body);
-        tokio::time::sleep(10 * stall).await;
+        tokio::time::sleep(60 * SECOND).await;
         assert_eq!(in_flight(&layer), 1, "read to the end: {is_read_to_the_end}");
         drop(kept.lock().unwrap().take());
         assert_eq!(in_flight(&layer), 0);
@@ -273,10 +294,8 @@ async fn the_permit_outlives_the_work() {
 
 #[test]
 fn a_stalled_reader_is_noticed_after_another_runtime_has_ended() {
-    let stall = Duration::from_secs(4);
-    let concurrency = Concurrency::limit(2).body_stall(stall);
-    let config = WaitingRoomConfig::builder("works").concurrency(concurrency).build().unwrap();
-    let layer = WaitingRoomLayer::new(config);
+    let config = WaitingRoomConfig::builder("works").concurrency(Concurrency::limit(2));
+    let layer = WaitingRoomLayer::new(config.build().unwrap());
     let mut bodies = Vec::new();
     for expected in [1, 0] {
         let runtime = tokio::runtime::Builder::new_current_thread();
@@ -294,7 +313,7 @@ fn a_stalled_reader_is_noticed_after_another_runtime_has_ended() {
             assert!(body.frame().await.is_some());
             bodies.push((sender, body));
             if expected == 0 {
-                tokio::time::sleep(2 * stall).await;
+                tokio::time::sleep(9 * SECOND).await;
             }
         });
         assert_eq!(in_flight(&layer), expected);

@@ -36,8 +36,10 @@ async fn a_visitor_takes_its_slot_by_asking_for_another_stream() {
     stream.event().await;
     drop(stream);
     guest.get("/end").await;
-    let answer = visitor.events(PATH).await;
+    let asked = Request::get(PATH).header("accept", "text/event-stream");
+    let answer = visitor.send(asked.header("origin", "https://a.example")).await;
     assert_eq!(answer.status, StatusCode::NO_CONTENT);
+    assert!(answer.headers.contains_key("access-control-expose-headers"));
     let active = room.layer.handle().room().unwrap().snapshot().await.unwrap().active;
     assert_eq!(active, 1);
     assert!(visitor.is_inside().await);

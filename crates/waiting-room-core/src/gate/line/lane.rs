@@ -1,5 +1,7 @@
 //! The interface of all lines, and the lanes that lines consist of.
 
+use std::iter;
+
 use crate::{
     Timestamp,
     gate::waiters::{Id, Waiters},
@@ -64,6 +66,7 @@ impl Lane {
     /// Adds a request that is not in any lane yet to the end of this lane.
     pub(super) fn push(&mut self, id: Id, waiters: &mut Waiters) {
         waiters[id].before = self.last;
+        waiters[id].after = None;
         match self.last.replace(id) {
             Some(last) => waiters[last].after = Some(id),
             None => self.first = Some(id),
@@ -79,8 +82,7 @@ impl Lane {
         self.last.inspect(|id| self.remove(*id, waiters))
     }
 
-    /// Removes a request from this lane. The links in the entry of the removed request are not
-    /// cleared, because a request never joins a lane again.
+    /// Removes a request from this lane.
     pub(super) fn remove(&mut self, id: Id, waiters: &mut Waiters) {
         let before = waiters[id].before;
         let after = waiters[id].after;
@@ -93,6 +95,11 @@ impl Lane {
             None => self.last = before,
         }
         self.len -= 1;
+    }
+
+    /// Returns the requests in order.
+    pub(super) fn iter<'a>(&self, waiters: &'a Waiters) -> impl Iterator<Item = Id> + use<'a> {
+        iter::successors(self.first, |id| waiters[*id].after)
     }
 
     /// Returns the arrival time of the first request, which has waited the longest.

@@ -151,3 +151,20 @@ fn shuffled_each_name_joins_the_shortest_of_its_lanes() {
     // arrival.
     assert_eq!(order(permit, waiting), (0..24).collect::<Vec<_>>());
 }
+
+#[test]
+fn a_tenant_that_fills_the_queue_makes_room_for_others_and_is_served_when_alone() {
+    let world = World::new(GateRules::new(1).queue(16));
+    let permit = world.admitted_as(tenant(7));
+    let mut flood: Vec<_> = (0..16).map(|_| (7, world.queued_as(tenant(7)))).collect();
+    let people: Vec<_> = (1..=4).map(|name| (name, world.queued_as(tenant(name)))).collect();
+    assert_eq!(world.refused_as(tenant(7)).because, RefusedBecause::Full);
+    for (_, mut evicted) in flood.split_off(12) {
+        let refused = evicted.poll().unwrap().unwrap_err();
+        assert_eq!(refused.because, RefusedBecause::Evicted);
+    }
+    flood.extend(people);
+    let served = order(permit, flood);
+    assert_eq!(served[..6], [7, 7, 1, 2, 3, 4], "two are an eighth of the queue");
+    assert_eq!(served[6..], [7; 10]);
+}

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::{
     Reason, RoomRules, Verdict, VisitorId,
-    room::{PlacesPerNetwork, QueueingMethod, Recovery, RoomMode},
+    room::{QueueingMethod, Recovery, RoomMode, Shares},
 };
 
 fn at(secs: u64) -> Timestamp {
@@ -206,11 +206,11 @@ fn a_visitor_of_another_site_waits_ahead_of_an_hour_old_line() {
 
 #[test]
 fn a_visitor_of_another_site_waits_where_newcomers_are_refused() {
-    let network = std::num::NonZeroU32::new(7);
+    let network = Some(crate::room::Network::new(std::num::NonZeroU16::MIN, 0, 7));
     let of_network = |who| VisitorId::new(who).of_network(network);
     let rules = RoomRules::new("r", 1).queueing_method(QueueingMethod::Reject);
     let drains = RoomRules::new("r", 1).mode(RoomMode::Drain);
-    let narrow = RoomRules::new("r", 1).places_per_network(PlacesPerNetwork::Limit(1));
+    let narrow = RoomRules::new("r", 1).shares(Shares::Limit(1));
     for rules in [rules, drains, narrow.line_capacity(1)] {
         let mut room = Room::new(RoomRules::new("r", 1)).unwrap();
         room.enter(id(1), at(0));

@@ -8,6 +8,7 @@ mod bounded_steps;
 mod first_touch;
 mod idle;
 mod networks;
+mod shares;
 
 fn at(secs: u64) -> Timestamp {
     Timestamp::from_secs(1_000_000 + secs)

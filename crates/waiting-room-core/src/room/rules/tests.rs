@@ -47,15 +47,11 @@ fn each_wrong_rule_is_refused_by_name_and_value() {
             "new_users_per_minute is 0, expected at least 1",
         ),
         (rules().line_capacity(0), TooSmall, "line_capacity is 0, expected at least 1"),
+        (rules().shares(Shares::Limit(0)), TooSmall, "shares is 0, expected at least 1"),
         (
-            rules().places_per_network(PlacesPerNetwork::Limit(0)),
-            TooSmall,
-            "places_per_network is 0, expected at least 1",
-        ),
-        (
-            rules().places_per_network(PlacesPerNetwork::Shadow(10_000_001)),
+            rules().shares(Shares::Shadow(10_000_001)),
             TooLarge,
-            "places_per_network is 10000001, expected at most 10000000",
+            "shares is 10000001, expected at most 10000000",
         ),
         (
             rules().longest_session_duration(secs(86_401)),

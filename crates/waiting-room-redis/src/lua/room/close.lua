@@ -16,6 +16,10 @@ local function close(replies)
         'last_us', digits(room.last_us), 'skew_us', digits(room.skew_us),
         'server', room.server, 'checked_us', digits(room.checked_us),
         'version', digits(room.version), 'pace', cmsgpack.pack(room.pace))
+    local ends = cmsgpack.pack({room.watermark_us, room.next_forget_us})
+    if ends ~= room.ends then
+        redis.call('HSET', ROOM, 'ends', ends)
+    end
     if room.course then
         redis.call('HSET', ROOM, 'course', cmsgpack.pack(room.course))
     end

@@ -26,15 +26,15 @@ local STARTERS_PER_SECOND = 5000
 local CHECK_SERVER_EVERY_US = 50 * 1000
 local MAX_USERS = 10000000
 local MAX_ENDED = 1000000
--- The maximum number of records of ended sessions, and of pages of visitors, that one script
--- clears. Later scripts clear the rest. Until then, the line seems longer than it is, but never
+-- The maximum number of records of ended sessions that one script looks at, and of pages of visitors
+-- that one script clears. Later scripts clear the rest. Until then, the line seems longer than it is, but never
 -- shorter.
 local CLEARED_AT_ONCE = 1000
 local PAGES_AT_ONCE = 128
 -- The maximum number of seconds for which lapsed sessions are counted before they are removed.
 local COUNTED_S = 1024
 -- The version of the layout of the keys, which changes if an earlier release cannot use the keys.
-local LAYOUT = '4'
+local LAYOUT = '5'
 
 if struct.unpack('>I7', struct.pack('>I7', 2 ^ 52)) ~= 2 ^ 52 then
     error('the room needs a server for machines of 64 bits')

@@ -30,6 +30,7 @@ end
 local function forget_visitors()
     redis.call('DEL', VISITORS, DEADLINES, PRESENT, ARRIVALS)
     room.active, room.places, room.records = 0, 0, 0
+    room.watermark_us = 0
     set_pages(1)
 end
 

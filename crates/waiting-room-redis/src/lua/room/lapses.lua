@@ -50,14 +50,27 @@ local function admit_again(id, pass)
     return pass_reply(pass, 'active')
 end
 
--- Removes records of ended sessions that are no longer needed. Returns their number.
+-- Removes those of the earliest records of ended sessions that are no longer needed. A later record
+-- waits until the earlier ones are removed, but has no effect from then on. Returns whether more of
+-- them may be left.
 local function clear_ended()
-    local forgotten = redis.call('ZRANGEBYSCORE', ENDED, '-inf', digits(room.now_us),
-        'LIMIT', 0, CLEARED_AT_ONCE)
-    for _, id in ipairs(forgotten) do
-        forget_end(id)
+    if room.next_forget_us > room.now_us then
+        return false
     end
-    return #forgotten
+    local earliest = redis.call('ZRANGE', ENDED, 0, CLEARED_AT_ONCE - 1)
+    local entries = earliest[1] and redis.call('HMGET', VOIDS, unpack(earliest)) or {}
+    local next_us, is_any = 2 ^ 52, false
+    for i, id in ipairs(earliest) do
+        local forget_us = entries[i] and cmsgpack.unpack(entries[i])[3] or 0
+        if forget_us <= room.now_us then
+            forget_end(id)
+            is_any = true
+        else
+            next_us = math.min(next_us, forget_us)
+        end
+    end
+    room.next_forget_us = is_any and room.now_us or next_us
+    return is_any
 end
 
 -- Handles the lapsed records of one page, and sets the page's score to its first deadline.
@@ -90,7 +103,7 @@ end
 -- entries may be left.
 local function clear()
     follow_schedule()
-    local is_more = clear_ended() >= CLEARED_AT_ONCE
+    local is_more = clear_ended()
     local due = redis.call('ZRANGEBYSCORE', DEADLINES, '-inf', digits(room.now_us), 'WITHSCORES',
         'LIMIT', 0, PAGES_AT_ONCE + 1)
     local wanted = {}

@@ -5,11 +5,10 @@
 -- who are away, or all visitors in line if the order is random. For an entrant of a draw that has
 -- taken place, its place stands in for its arrival in both keys, see draw.lua.
 
--- Returns the network of a visitor, which is bytes 5 to 8 of its id, or false if these bytes are
--- zero because the network is unknown.
+-- Returns the narrow network of a visitor, which is bytes 3 to 8 of its id, or false if the first two
+-- of them are zero because the network is unknown.
 local function network_of(id)
-    local network = string.sub(id, 5, 8)
-    return network ~= '\0\0\0\0' and network
+    return string.sub(id, 3, 4) ~= '\0\0' and string.sub(id, 3, 8)
 end
 
 -- Adds `change`, 1 or -1, to the number of places of a visitor's network.

@@ -123,33 +123,40 @@ local function forget_end(id)
 end
 
 -- Makes all proofs of a visitor that were issued up to `at_us` void. The record is kept until
--- `forget_us`.
+-- `forget_us`. If there are too many records, the earliest end is forgotten, and the watermark rises
+-- to its time.
 --
 -- `how` is 'left' or 'lapsed'. If a session has lapsed, only its tickets become void: a renewal
 -- that extended its pass may have been lost with the server, and a session with such a pass must
 -- not be ended.
 local function remember_end(id, at_us, forget_us, how)
-    if redis.call('ZCARD', ENDED) >= MAX_ENDED then
-        local oldest = redis.call('ZPOPMIN', ENDED)[1]
-        redis.call('HDEL', VOIDS, oldest)
-        voids[oldest] = false
-    end
-    voids[id] = cmsgpack.pack({at_us, how})
-    redis.call('ZADD', ENDED, digits(forget_us), id)
+    voids[id] = cmsgpack.pack({at_us, how, forget_us})
     redis.call('HSET', VOIDS, id, voids[id])
+    room.next_forget_us = math.min(room.next_forget_us, forget_us)
+    local is_new = redis.call('ZADD', ENDED, digits(at_us), id) == 1
+    if is_new and redis.call('ZCARD', ENDED) > MAX_ENDED then
+        local earliest, its_us = unpack(redis.call('ZPOPMIN', ENDED))
+        redis.call('HDEL', VOIDS, earliest)
+        voids[earliest] = false
+        room.watermark_us = math.max(room.watermark_us, tonumber(its_us))
+    end
 end
 
 -- Returns 'left' or 'lapsed' if the session of a proof that was issued at `made_us` has ended, and
--- false or nil if the proof is not void.
+-- false if the proof is not void. Returns 'forgotten' if the record of its end may have been
+-- forgotten: the proof then counts only if the room holds the session or the place of its visitor.
 local function ended(id, made_us)
     local void = voids[id]
     if void == nil then
         void = redis.call('HGET', VOIDS, id)
     end
     if void then
-        local at_us, how = unpack(cmsgpack.unpack(void))
-        return made_us <= at_us and how
+        local at_us, how, forget_us = unpack(cmsgpack.unpack(void))
+        if forget_us > room.now_us then
+            return made_us <= at_us and how
+        end
     end
+    return made_us <= room.watermark_us and 'forgotten'
 end
 
 -- Stores the session `pass` of a visitor, in place of the visitor's earlier session or place.

@@ -23,7 +23,7 @@ end
 local function open()
     local state = redis.call('HMGET', ROOM, 'since_us', 'hold_until_us', 'last_us', 'skew_us',
         'server', 'checked_us', 'version', 'pace', 'counts', 'losses', 'sizes', 'layout',
-        'course', 'site', unpack(FIELDS))
+        'course', 'site', 'ends', unpack(FIELDS))
     if not state[1] then
         return false
     elseif state[12] ~= LAYOUT then
@@ -37,7 +37,11 @@ local function open()
     read_sizes(unpack(cmsgpack.unpack(state[11])))
     room.course = state[13] and cmsgpack.unpack(state[13])
     room.site = state[14] and cmsgpack.unpack(state[14])
-    read_rules({unpack(state, 15, 14 + #FIELDS)})
+    -- The watermark of the ends that had to be forgotten, see `ended`, and a time before which no end
+    -- is due to be forgotten.
+    room.ends = state[15]
+    room.watermark_us, room.next_forget_us = unpack(cmsgpack.unpack(room.ends))
+    read_rules({unpack(state, 16, 15 + #FIELDS)})
     room.now_us = read_clock()
     if room.site or room.total_active_users == 0 then
         open_site()

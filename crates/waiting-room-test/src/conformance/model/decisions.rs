@@ -2,7 +2,7 @@
 
 use waiting_room_core::{
     Pass, Reason, Ticket, Timestamp, Verdict, VisitorId,
-    room::{CookieTest, PlacesPerNetwork, QueueingMethod, RoomMode, SessionRenewal},
+    room::{CookieTest, HeadStart, QueueingMethod, RoomMode, Shares},
 };
 
 use super::{Ended, Model, Place, StoreChoice};
@@ -10,8 +10,7 @@ use super::{Ended, Model, Place, StoreChoice};
 impl Model {
     pub(super) fn active(&mut self, id: VisitorId, now: Timestamp) -> Option<Verdict> {
         let session = *self.sessions.iter().find(|session| session.id == id)?;
-        let pass = self.prolonged(session, now);
-        self.hold(pass);
+        let pass = self.prolong(session, now);
         Some(Verdict::Admit { pass, reason: Reason::AdmittedActive })
     }
 
@@ -70,6 +69,9 @@ impl Model {
         let pass = Pass::new(id, bucket, now, now, expires_at);
         self.remove_places(|place| place.id == id);
         self.admissions.push(now);
+        if self.crowded(id).is_none() {
+            self.counted.push(id);
+        }
         self.hold(pass);
         Verdict::Admit { pass, reason }
     }
@@ -86,20 +88,17 @@ impl Model {
         if !ticket.placed && self.settings.queueing_method == QueueingMethod::Reject {
             return self.rejected(&reason);
         }
-        let held = self.places.iter().filter(|place| place.is_of_network(ticket.id)).count();
-        let is_over = |share| needs_place && held >= share as usize;
-        let reason = match self.settings.places_per_network {
-            PlacesPerNetwork::Limit(share) if is_over(share) => {
+        let is_over = needs_place && self.is_network_full(ticket.id);
+        let reason = match self.settings.shares {
+            Shares::Auto | Shares::Limit(_) if is_over => {
                 return Verdict::Refuse {
                     ticket: Some(Ticket::new(ticket.id, now, now, now + told.interval)),
                     reason: Reason::RefusedNetworkFull,
                     retry_after: Some(told.interval),
                 };
             }
-            PlacesPerNetwork::Shadow(share) if is_over(share) => Reason::QueuedNetworkFull,
-            PlacesPerNetwork::Limit(_) | PlacesPerNetwork::Off | PlacesPerNetwork::Shadow(_) => {
-                reason
-            }
+            Shares::Shadow(_) if is_over => Reason::QueuedNetworkFull,
+            Shares::Auto | Shares::Limit(_) | Shares::Off | Shares::Shadow(_) => reason,
         };
         ticket.last_check_in = now;
         ticket.next_check_in = now + told.interval;
@@ -110,6 +109,20 @@ impl Model {
                 retry_after: Some(told.interval),
             };
         }
+        self.number(&mut ticket);
+        let known = self.places.iter().find(|place| place.id == ticket.id).copied();
+        let late = self.late_order(&ticket, known);
+        if late.is_some() {
+            ticket.head_start = HeadStart::NONE;
+        }
+        self.charge(&ticket);
+        ticket.late_by = late.map_or(0, |order| self.late_by(order));
+        let in_order = self.present(now).filter(|place| !place.is_late()).count();
+        let ahead = if ticket.late_by > 0 && reason != Reason::QueuedTurn {
+            ahead.max(in_order + ticket.late_by as usize - 1)
+        } else {
+            ahead
+        };
         let position = u32::try_from(ahead).unwrap_or(u32::MAX).saturating_add(1);
         (ticket.shown_position, ticket.is_approximate) = match (
             self.settings.queueing_method,
@@ -124,19 +137,21 @@ impl Model {
             _ => (Some(position), false),
         };
         ticket.placed = true;
-        self.number(&mut ticket);
         self.take_back(&ticket);
+        let enters = late.is_none() && known.is_none_or(|known| known.is_late());
+        self.entered += u64::from(enters);
         self.places.retain(|place| place.id != ticket.id);
         let place = ticket.entrant.and_then(|entrant| entrant.place);
         self.places.push(Place {
             id: ticket.id,
             arrived: ticket.arrival(),
-            order: place.map_or(ticket.arrival().as_nanos(), u64::from),
+            order: late.unwrap_or(place.map_or(ticket.arrival().as_nanos(), u64::from)),
             number: ticket.entrant.map(|entrant| (entrant.draw, entrant.number)),
             is_moved: false,
             present_until: now + told.interval * 3 / 2,
             kept_until: now + self.settings.place_retention,
         });
+        self.let_in(now);
         Verdict::Wait { ticket, reason }
     }
 
@@ -149,15 +164,6 @@ impl Model {
     pub(super) fn remember(&mut self, ended: Ended) {
         self.ended.retain(|other| other.id != ended.id);
         self.ended.push(ended);
-    }
-
-    pub(super) fn prolonged(&self, pass: Pass, now: Timestamp) -> Pass {
-        let mut pass = pass;
-        pass.last_check_in = now;
-        if self.settings.session_renewal == SessionRenewal::Sliding {
-            pass.expires_at = pass.expires_at.max(now + self.settings.timing().pass_lifetime());
-        }
-        pass
     }
 
     fn is_cookie_tested(&self) -> bool {

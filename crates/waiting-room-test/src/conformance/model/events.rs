@@ -188,12 +188,15 @@ impl Model {
         let before = self.places.len();
         let (gone, kept) = self.places.iter().partition(|place| is_gone(place));
         let gone: Vec<Place> = gone;
+        let gone_late = gone.iter().filter(|place| place.is_late()).count() as u64;
         self.places = kept;
         if let Some(draw) = &mut self.draw {
             let tag = draw.tag();
             let numbers = gone.iter().filter_map(|place| place.number);
             draw.departed.extend(numbers.filter(|(of, _)| *of == tag).map(|(_, number)| number));
         }
+        self.entered += gone_late;
+        self.forget_shares();
         before - self.places.len()
     }
 }

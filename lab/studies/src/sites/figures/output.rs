@@ -7,8 +7,9 @@ use crate::sheet::{csv, table};
 
 /// Prints the tables with their titles, and the bars.
 pub(crate) fn print(study: &Study) {
+    // It has a line for each moment, and is only drawn.
     for sheet in &study.sheets {
-        if !IS_A_PICTURE.contains(&sheet.name) {
+        if sheet.name != "death" {
             println!("{}\n\n{}\n", sheet.title, table(sheet));
         }
     }
@@ -23,13 +24,8 @@ pub(crate) fn print(study: &Study) {
 pub(crate) fn write(study: &Study, directory: &Path) -> Result<(), Box<dyn Error>> {
     fs::create_dir_all(directory)?;
     for sheet in &study.sheets {
-        // A calculated figure has one value and no seed.
-        let seeds = match study.seeds_of(sheet) {
-            [] => &[0],
-            seeds => seeds,
-        };
         let what = LINES.iter().find(|(name, _)| *name == sheet.name);
-        let file = csv(sheet, what.map_or("policy", |(_, what)| what), seeds)?;
+        let file = csv(sheet, what.map_or("policy", |(_, what)| what), study.seeds_of(sheet))?;
         fs::write(directory.join(format!("sites-{}.csv", sheet.name)), file)?;
     }
     for (name, picture) in pictures(study) {
@@ -38,15 +34,5 @@ pub(crate) fn write(study: &Study, directory: &Path) -> Result<(), Box<dyn Error
     Ok(())
 }
 
-/// Tables with a line for each moment or percent, which are only drawn.
-const IS_A_PICTURE: [&str; 3] = ["curve", "death", "two-days"];
-
 /// The meaning of the lines of a table, where they are not policies.
-const LINES: [(&str, &str); 6] = [
-    ("breaks", "world"),
-    ("breaks-admitted", "world"),
-    ("curve", "utilization %"),
-    ("death", "minute"),
-    ("messages", "sites"),
-    ("two-days", "hour"),
-];
+const LINES: [(&str, &str); 2] = [("death", "minute"), ("messages", "sites")];

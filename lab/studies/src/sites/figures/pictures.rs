@@ -16,24 +16,10 @@ pub(super) fn pictures(study: &Study) -> Vec<(&'static str, Document)> {
         let panel = |columns, unit| Panel { sheet, columns, unit, title: None, limit: None };
         let limited = |columns| Panel { limit: Some((100.0, "the limit")), ..panel(columns, "%") };
         let picture = match sheet.name {
-            "breaks" => {
-                let admitted = study.sheet("breaks-admitted")?;
-                let sides = [
-                    Panel { title: Some("have to wait too early"), ..panel(BY_POLICY, "%") },
-                    Panel {
-                        sheet: admitted,
-                        title: Some("are admitted, of the ideal ledger"),
-                        ..panel(BY_POLICY, "%")
-                    },
-                ];
-                bars(&sides)
-            }
-            "curve" => draw_curves(seeds, &curve(sheet)),
             "death" => draw_curves(seeds, &death(sheet)),
             "first-queue" => bars(&[limited(&["nodes alike %", "skew 0.5 %", "skew 1.2 %"])]),
             "latency" => bars(&[panel(&["p50 ms", "p95 ms", "longest ms"], "ms")]),
             "messages" => draw_curves(seeds, &messages(sheet)),
-            "move" => bars(&[panel(&["wait too early %"], "%")]),
             "order" => bars(&[
                 panel(&["admitted before others %"], "%"),
                 panel(&["before others by at most s", "wait wrong by p95 s"], "s"),
@@ -43,24 +29,11 @@ pub(super) fn pictures(study: &Study) -> Vec<(&'static str, Document)> {
                 ..panel(&["of the ideal ledger %"], "%")
             }]),
             "spike" => bars(&[limited(&["highest active %"])]),
-            "two-days" => draw_curves(seeds, &two_days(sheet)),
             _ => return None,
         };
         Some((sheet.name, picture))
     };
     study.sheets.iter().filter_map(draw).collect()
-}
-
-fn curve(sheet: &Sheet) -> Curves<'_> {
-    Curves {
-        sheet,
-        columns: &["even", "factor 0.25", "factor 1", "factor 2"],
-        across: Axis::new("active users, % of the limit", 100.0, 25.0),
-        up: Axis::new("slots of one node", 120.0, 20.0),
-        marks: &[(25.0, "the example of the article")],
-        limit: None,
-        has_band: true,
-    }
 }
 
 fn death(sheet: &Sheet) -> Curves<'_> {
@@ -87,17 +60,3 @@ fn messages(sheet: &Sheet) -> Curves<'_> {
         has_band: true,
     }
 }
-
-fn two_days(sheet: &Sheet) -> Curves<'_> {
-    Curves {
-        sheet,
-        columns: &["active", "new in a minute", "waiting"],
-        across: Axis::new("hours", 48.0, 6.0),
-        up: Axis::new("visitors", 250.0, 50.0),
-        marks: &[(35.75, "11:45")],
-        limit: Some((200.0, "both limits")),
-        has_band: false,
-    }
-}
-
-const BY_POLICY: &[&str] = &["Even", "Curve, factor 1", "Counters", "Escrow"];

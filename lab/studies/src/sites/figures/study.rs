@@ -1,6 +1,6 @@
 //! All tables, with all seeds.
 
-use super::{breaks, delays, tables, timelines, worlds::Size};
+use super::{delays, tables, timelines, worlds::Size};
 use crate::{
     bar::{Bar, Bound},
     sheet::Sheet,
@@ -19,14 +19,10 @@ impl Study {
         let mut sheets = vec![tables::first_queue(seeds, size), tables::spike(seeds, size)];
         sheets.extend([delays::delays(seeds), delays::turn(seeds, size)]);
         sheets.push(tables::dead_site(seeds, size));
-        sheets.extend(breaks::breaks(seeds, size));
         if size == Size::Full {
-            sheets.extend(seeds.first().map(|&seed| timelines::two_days(seed)));
-            sheets.push(tables::curve());
             sheets.extend(tables::ramp(seeds));
-            sheets.extend([tables::movement(seeds), tables::cut_site(seeds)]);
+            sheets.push(tables::cut_site(seeds));
             sheets.extend([timelines::death(seeds), timelines::messages(seeds)]);
-            sheets.push(breaks::three_hundred_sites(seeds));
         }
         Self { seeds: seeds.to_vec(), sheets }
     }
@@ -45,7 +41,7 @@ impl Study {
     pub(super) fn seeds_of(&self, sheet: &Sheet) -> &[u64] {
         let count = sheet.lines.first().and_then(|line| line.figures.first());
         let count = count.map_or(0, |figure| figure.0.len());
-        if sheet.name == "curve" { &[] } else { &self.seeds[..count] }
+        &self.seeds[..count]
     }
 }
 
@@ -88,7 +84,6 @@ pub(super) fn bars(study: &Study) -> Vec<Bar> {
         in_full("overload", "idle slots, of the ideal at once %"),
         of(spike, "highest active %", "Escrow", Bound::AtMost(100.0)),
         of(spike, "new in any minute %", "Escrow", Bound::AtMost(100.0)),
-        breaks::bars(|name| study.sheet(name).cloned()),
     ]
     .concat()
 }

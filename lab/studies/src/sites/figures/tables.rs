@@ -1,25 +1,10 @@
 //! The measurements, as tables.
 
-use waiting_room_ledger::model::SlotPolicy;
-
 use super::worlds::{self, Contender, Size};
 use crate::{
     sheet::{Column, Sheet, measure_each},
     sites::report::Report,
 };
-
-/// The slots of a node over the utilization, by policy.
-pub(super) fn curve() -> Sheet {
-    let lines = (1..=100).map(|percent| {
-        let at = f64::from(percent) / 100.0;
-        let even = SlotPolicy::Even.per_node(113, 10, at);
-        let curves = [0.25, 1.0, 2.0]
-            .map(|curve_factor| SlotPolicy::Curve { curve_factor }.per_node(113, 10, at));
-        let figures = [even].into_iter().chain(curves).map(f64::from);
-        (percent.to_string(), vec![figures.collect()])
-    });
-    Sheet::new(("curve", "What one of ten nodes may admit of 113 slots"), CURVE, lines)
-}
 
 /// The utilization of the room when the first visitor has to wait.
 pub(super) fn first_queue(seeds: &[u64], size: Size) -> Sheet {
@@ -119,16 +104,6 @@ pub(super) fn spike(seeds: &[u64], size: Size) -> Sheet {
     })
 }
 
-/// Nine tenths of the traffic move to one small site.
-pub(super) fn movement(seeds: &[u64]) -> Sheet {
-    let head = ("move", "Visitors who have to wait in a room that is three fifths full");
-    let world = worlds::movement();
-    Sheet::measure(head, MOVE, seeds, &contenders(Size::Full, &[]), |contender, seed| {
-        let report = contender.run(&world, seed);
-        vec![100.0 * report.early_queued_share, 100.0 * report.max_active_over_limit]
-    })
-}
-
 /// The largest site fails for good.
 pub(super) fn dead_site(seeds: &[u64], size: Size) -> Sheet {
     let head = ("dead-site", "The largest of eight sites is gone");
@@ -178,13 +153,6 @@ pub(super) fn percent(share: Option<f64>) -> f64 {
     share.map_or(f64::NAN, |share| 100.0 * share)
 }
 
-const CURVE: &[Column] = &[
-    Column::new("even", 0),
-    Column::new("factor 0.25", 0),
-    Column::new("factor 1", 0),
-    Column::new("factor 2", 0),
-];
-
 const FIRST_QUEUE: &[Column] =
     &[Column::new("nodes alike %", 1), Column::new("skew 0.5 %", 1), Column::new("skew 1.2 %", 1)];
 
@@ -219,8 +187,6 @@ const SPIKE: &[Column] = &[
     Column::new("user-seconds above", 0),
     Column::new("new in any minute %", 1),
 ];
-
-const MOVE: &[Column] = &[Column::new("wait too early %", 1), Column::new("highest active %", 1)];
 
 const DEAD_SITE: &[Column] = &[
     Column::new("first too early %", 1),

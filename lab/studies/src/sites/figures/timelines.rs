@@ -10,18 +10,6 @@ use crate::{
     },
 };
 
-/// The two days of the article, in steps of ten minutes, with one seed.
-pub(super) fn two_days(seed: u64) -> Sheet {
-    let report = Contender::COUNTERS.run(&worlds::two_days(), seed);
-    let every = 10 * MINUTE;
-    let lines = moments(&report).filter(|(at, _)| at.is_multiple_of(every)).map(|(at, state)| {
-        let hour = format!("{:.3}", f64::from(at) / f64::from(60 * MINUTE));
-        let figures = [state.active, state.new, state.waiting].map(f64::from);
-        (hour, vec![figures.to_vec()])
-    });
-    Sheet::new(("two-days", "Two days at 200 active users and 200 new ones a minute"), DAYS, lines)
-}
-
 /// The active visitors before and after the largest site dies.
 pub(super) fn death(seeds: &[u64]) -> Sheet {
     let world = worlds::dead_site();
@@ -63,14 +51,6 @@ pub(super) fn messages(seeds: &[u64]) -> Sheet {
         LOADS.map(of).to_vec()
     })
 }
-
-/// The moments of a run, with their times.
-fn moments(report: &Report) -> impl Iterator<Item = (u32, &Moment)> {
-    (0..).step_by(Moment::EVERY as usize).zip(&report.timeline)
-}
-
-const DAYS: &[Column] =
-    &[Column::new("active", 0), Column::new("new in a minute", 0), Column::new("waiting", 0)];
 
 const DEATH: &[Column] = &[
     Column::new(Contender::EVEN.name, 0),

@@ -27,6 +27,8 @@ pub(super) struct Model {
     /// The lanes in which requests wait, in the order of their turns.
     round: Vec<u64>,
     names: u64,
+    /// The number of requests that have joined the line, instead of waiting behind it.
+    joined: u64,
     last_empty: Timestamp,
     /// The spans of time in which requests were waiting, and whether each span ended with a
     /// release.
@@ -47,6 +49,8 @@ pub(super) struct Name {
     since: Timestamp,
     deadline: Timestamp,
     on_deadline: RefusedBecause,
+    /// When the request joined the line, or `None` if it waits behind it.
+    joined: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -75,6 +79,7 @@ impl Model {
             fates: BTreeMap::new(),
             round: Vec::new(),
             names: 0,
+            joined: 0,
             last_empty: now,
             waits: Vec::new(),
             waited_until: now,
@@ -211,9 +216,34 @@ impl Model {
             Discipline::FairByTenant(_) => {
                 *self.line.iter().find(|waiter| waiter.lane == self.round[0]).unwrap()
             }
-            Discipline::AdaptiveLifo { .. }
-            | Discipline::ControlledDelay { .. }
-            | Discipline::Fifo => self.line[0],
+            Discipline::ControlledDelay { .. } => {
+                let joined = self.line.iter().filter(|waiter| waiter.joined.is_some());
+                *joined.min_by_key(|waiter| waiter.joined).unwrap()
+            }
+            Discipline::AdaptiveLifo { .. } | Discipline::Fifo => self.line[0],
+        }
+    }
+
+    /// Returns whether a tenant may have another request in line.
+    fn is_below_share(&self, tenant: u64) -> bool {
+        let in_line = |waiter: &&Name| waiter.lane == tenant && waiter.joined.is_some();
+        let share = (self.rules.queue as usize / 8).max(1);
+        tenant == 0 || self.line.iter().filter(in_line).count() < share
+    }
+
+    /// Returns the number of requests of a tenant behind the line.
+    fn behind(&self, tenant: u64) -> usize {
+        let is_behind = |waiter: &&Name| waiter.lane == tenant && waiter.joined.is_none();
+        self.line.iter().filter(is_behind).count()
+    }
+
+    /// Lets requests behind the line join it, in order of arrival.
+    fn settle(&mut self) {
+        for index in 0..self.line.len() {
+            if self.line[index].joined.is_none() && self.is_below_share(self.line[index].lane) {
+                self.joined += 1;
+                self.line[index].joined = Some(self.joined);
+            }
         }
     }
 
@@ -238,7 +268,13 @@ impl Model {
                 is_longer
                     .then(|| *self.line.iter().rfind(|waiter| waiter.lane == longest.lane).unwrap())
             }
-            Discipline::ControlledDelay { .. } | Discipline::Fifo => None,
+            Discipline::ControlledDelay { .. } => {
+                let behind = self.line.iter().filter(|waiter| waiter.joined.is_none());
+                let most = behind.max_by_key(|waiter| (self.behind(waiter.lane), waiter.lane))?;
+                let last = self.line.iter().rfind(|waiter| waiter.lane == most.lane);
+                last.copied().filter(|_| self.is_below_share(newcomer.lane))
+            }
+            Discipline::Fifo => None,
         }
     }
 
@@ -269,19 +305,18 @@ impl Model {
             0
         };
         let lane = self.lane(class, arrival.tenant);
-        Name { name: self.names, class, lane, since: self.now, deadline, on_deadline }
+        let joined = None;
+        Name { name: self.names, class, lane, since: self.now, deadline, on_deadline, joined }
     }
 
     fn lane(&self, class: usize, tenant: u64) -> u64 {
         match &self.rules.discipline {
             Discipline::Priority { .. } => class as u64,
-            Discipline::FairByTenant(Tenants::Each) => tenant,
+            Discipline::ControlledDelay { .. } | Discipline::FairByTenant(Tenants::Each) => tenant,
             Discipline::FairByTenant(Tenants::Shuffled) => {
                 hand(tenant).into_iter().min_by_key(|lane| self.in_lane(*lane)).unwrap()
             }
-            Discipline::AdaptiveLifo { .. }
-            | Discipline::ControlledDelay { .. }
-            | Discipline::Fifo => 0,
+            Discipline::AdaptiveLifo { .. } | Discipline::Fifo => 0,
         }
     }
 
@@ -300,9 +335,12 @@ impl Model {
                 let others = self.round.iter().filter(|lane| **lane != newcomer.lane).count();
                 self.in_lane(newcomer.lane) + others
             }
-            Discipline::AdaptiveLifo { .. }
-            | Discipline::ControlledDelay { .. }
-            | Discipline::Fifo => self.line.len(),
+            Discipline::ControlledDelay { .. } => {
+                let joined = self.line.iter().filter(|waiter| waiter.joined.is_some()).count();
+                let is_below = self.is_below_share(newcomer.lane);
+                joined + if is_below { 0 } else { self.behind(newcomer.lane) }
+            }
+            Discipline::AdaptiveLifo { .. } | Discipline::Fifo => self.line.len(),
         };
         self.now + Duration::from_secs_f64((ahead + 1) as f64 / rate) > newcomer.deadline
     }
@@ -343,6 +381,7 @@ impl Model {
 
     fn join(&mut self, newcomer: Name) -> Verdict {
         self.line.push(newcomer);
+        self.settle();
         self.outcomes.queued += 1;
         if !self.round.contains(&newcomer.lane) {
             self.round.push(newcomer.lane);
@@ -358,6 +397,7 @@ impl Model {
 
     fn leave_line(&mut self, waiting: Name) {
         self.line.retain(|other| other.name != waiting.name);
+        self.settle();
         let line = &self.line;
         self.round.retain(|lane| line.iter().any(|waiter| waiter.lane == *lane));
     }
@@ -388,7 +428,8 @@ impl Model {
 /// Returns the lanes of a tenant, in the order in which the tenant's requests join them if all
 /// lanes are initially empty.
 fn hand(tenant: u64) -> [u64; 8] {
-    let mut empty = line(&Discipline::FairByTenant(Tenants::Shuffled));
+    let shuffled = Discipline::FairByTenant(Tenants::Shuffled);
+    let mut empty = line(&GateRules::new(1).discipline(shuffled));
     let mut waiters = Waiters::default();
     [(); 8].map(|()| {
         let lane = empty.lane(0, tenant);

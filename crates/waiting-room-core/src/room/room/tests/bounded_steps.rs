@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::room::{
-    PlacesPerNetwork,
+    Shares,
     work::{Sizes, steps_of},
 };
 
@@ -20,7 +20,7 @@ fn long_line(method: QueueingMethod) -> RoomRules {
     RoomRules::new("shop", 1)
         .session_duration(Duration::from_secs(24 * 60 * 60))
         .line_capacity(RoomRules::MAX_LINE_CAPACITY)
-        .places_per_network(PlacesPerNetwork::Off)
+        .shares(Shares::Off)
         .refresh_interval(INTERVAL)
         .queueing_method(method)
 }
@@ -135,9 +135,11 @@ fn removals_catch_up_with_places_that_lapse_together() {
 
 #[test]
 fn the_place_of_the_visitor_itself_is_gone_before_the_verb_decides() {
-    let share = PlacesPerNetwork::Limit(1);
-    let of = |who: u128| id(who).of_network(std::num::NonZeroU32::new(7));
-    let mut room = room(long_line(QueueingMethod::Fifo).places_per_network(share));
+    let share = Shares::Limit(1);
+    let of = |who: u128| {
+        id(who).of_network(Some(crate::room::Network::new(std::num::NonZeroU16::MIN, 0, 7)))
+    };
+    let mut room = room(long_line(QueueingMethod::Fifo).shares(share));
     pass(room.enter(id(0), at(0)));
     // Before this place lapses, more places lapse than one operation removes.
     (0..50).for_each(|number| _ = stand(&mut room, number, at(0)));
@@ -269,7 +271,7 @@ impl Pair {
             .session_duration(Duration::from_secs(8))
             .line_capacity(1_000)
             .place_retention(Duration::from_secs(20))
-            .places_per_network(PlacesPerNetwork::Off)
+            .shares(Shares::Off)
             .refresh_interval(Duration::from_secs(2))
     }
 }

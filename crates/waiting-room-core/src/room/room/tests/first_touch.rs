@@ -2,7 +2,7 @@
 //! line.
 
 use super::*;
-use crate::room::PlacesPerNetwork;
+use crate::room::Shares;
 
 #[test]
 fn a_client_that_does_not_return_its_ticket_leaves_no_trace() {
@@ -63,9 +63,9 @@ fn a_place_that_was_made_too_late_goes_back_to_the_order_of_a_reissued_ticket() 
 
 #[test]
 fn a_place_keeps_its_order_from_an_older_ticket_that_no_node_reissued() {
-    let share = PlacesPerNetwork::Limit(1);
-    let mut room = room(rules(1).places_per_network(share));
-    let network = std::num::NonZeroU32::new(7);
+    let share = Shares::Limit(1);
+    let mut room = room(rules(1).shares(share));
+    let network = Some(crate::room::Network::new(std::num::NonZeroU16::MIN, 0, 7));
     pass(room.enter(id(0), at(0)));
     let [first, second] = [1, 2].map(|who| id(who).of_network(network));
     queue_as(&mut room, first, at(1));
@@ -111,7 +111,7 @@ fn a_used_up_ticket_stays_void_however_often_a_copy_is_reissued() {
 
 #[test]
 fn a_reissued_ticket_without_its_place_counts_for_the_line_and_its_network() {
-    let network = std::num::NonZeroU32::new(7);
+    let network = Some(crate::room::Network::new(std::num::NonZeroU16::MIN, 0, 7));
     let full = |rules: RoomRules| {
         let mut room = room(rules);
         pass(room.enter(id(0), at(0)));
@@ -122,7 +122,7 @@ fn a_reissued_ticket_without_its_place_counts_for_the_line_and_its_network() {
         queue_as(&mut room, id(2).of_network(network), at(311));
         room.check_in(&copy, at(320))
     };
-    let share = full(rules(1).places_per_network(PlacesPerNetwork::Limit(1)));
+    let share = full(rules(1).shares(Shares::Limit(1)));
     assert_eq!(*share.reason(), Reason::RefusedNetworkFull);
     let capacity = full(rules(1).line_capacity(1));
     assert_eq!(*capacity.reason(), Reason::RefusedLineFull);

@@ -1,20 +1,20 @@
 //! Tests of the number of places that the clients of one network may hold.
 
-use std::num::NonZeroU32;
+use std::num::NonZeroU16;
 
 use super::*;
-use crate::room::PlacesPerNetwork;
+use crate::room::{Network, Shares};
 
 /// Returns a room without a free slot, with the given limit on the places of a network.
-fn full(places: PlacesPerNetwork) -> Room {
-    let mut room = room(rules(1).places_per_network(places).line_capacity(100));
+fn full(places: Shares) -> Room {
+    let mut room = room(rules(1).shares(places).line_capacity(100));
     pass(room.enter(id(0), at(0)));
     room
 }
 
 /// Returns the id of visitor number `who` in a network.
-fn of(network: u32, who: u128) -> VisitorId {
-    id(who).of_network(NonZeroU32::new(network))
+fn of(network: u16, who: u128) -> VisitorId {
+    id(who).of_network(NonZeroU16::new(network).map(|wide| Network::new(wide, 0, 0)))
 }
 
 /// Lets a newcomer enter, and returns the verdict on its second touch, one second after the first.
@@ -38,7 +38,7 @@ fn refused(verdict: Verdict) -> Ticket {
 
 #[test]
 fn a_network_has_no_more_places_than_its_share_and_others_have_theirs() {
-    let mut room = full(PlacesPerNetwork::Limit(2));
+    let mut room = full(Shares::Limit(2));
     for who in 1..=2 {
         ticket(second_touch(&mut room, of(7, who), 1));
     }
@@ -56,7 +56,7 @@ fn a_network_has_no_more_places_than_its_share_and_others_have_theirs() {
 
 #[test]
 fn a_place_that_is_given_back_is_for_another_of_the_network() {
-    let mut room = full(PlacesPerNetwork::Limit(2));
+    let mut room = full(Shares::Limit(2));
     let first = ticket(second_touch(&mut room, of(7, 1), 1));
     ticket(second_touch(&mut room, of(7, 2), 1));
     // One visitor leaves.
@@ -87,9 +87,9 @@ fn a_place_that_is_given_back_is_for_another_of_the_network() {
 
 #[test]
 fn a_lower_share_takes_no_place_away() {
-    let mut room = full(PlacesPerNetwork::Limit(9));
+    let mut room = full(Shares::Limit(9));
     let held: Vec<_> = (1..=9).map(|who| ticket(second_touch(&mut room, of(7, who), 1))).collect();
-    let low = room.rules().clone().places_per_network(PlacesPerNetwork::Limit(1));
+    let low = room.rules().clone().shares(Shares::Limit(1));
     room.configure(low, at(4)).unwrap();
     for ticket in &held {
         assert!(super::ticket(room.check_in(ticket, at(5))).placed);
@@ -99,7 +99,7 @@ fn a_lower_share_takes_no_place_away() {
 
 #[test]
 fn a_visitor_that_is_admitted_at_once_needs_no_place() {
-    let mut room = full(PlacesPerNetwork::Limit(1));
+    let mut room = full(Shares::Limit(1));
     let tickets: Vec<_> = (1..=5).map(|who| ticket(room.enter(of(7, who), at(1)))).collect();
     ticket(room.check_in(&tickets[0], at(2)));
     let wider = room.rules().clone().total_active_users(9);
@@ -111,7 +111,7 @@ fn a_visitor_that_is_admitted_at_once_needs_no_place() {
 
 #[test]
 fn a_refused_visitor_goes_to_the_back_so_no_network_reserves_the_front() {
-    let mut room = full(PlacesPerNetwork::Limit(1));
+    let mut room = full(Shares::Limit(1));
     let early = ticket(room.enter(of(7, 1), at(1)));
     ticket(second_touch(&mut room, of(7, 2), 1));
     let late = refused(room.check_in(&early, at(3)));
@@ -125,7 +125,7 @@ fn a_refused_visitor_goes_to_the_back_so_no_network_reserves_the_front() {
 
 #[test]
 fn in_shadow_a_place_over_the_share_is_reported_and_granted() {
-    let mut room = full(PlacesPerNetwork::Shadow(1));
+    let mut room = full(Shares::Shadow(1));
     let within = second_touch(&mut room, of(7, 1), 1);
     assert_eq!(*within.reason(), Reason::QueuedActiveLimit);
     let over = second_touch(&mut room, of(7, 2), 1);
@@ -140,7 +140,7 @@ fn in_shadow_a_place_over_the_share_is_reported_and_granted() {
 
 #[test]
 fn without_a_share_no_network_is_counted() {
-    let mut room = full(PlacesPerNetwork::Off);
+    let mut room = full(Shares::Off);
     for who in 1..=100 {
         assert_eq!(*second_touch(&mut room, of(7, who), 1).reason(), Reason::QueuedActiveLimit);
     }
@@ -148,7 +148,7 @@ fn without_a_share_no_network_is_counted() {
 
 #[test]
 fn a_share_that_is_exhausted_counts_before_a_line_that_is_full() {
-    let mut room = room(rules(1).places_per_network(PlacesPerNetwork::Limit(1)).line_capacity(1));
+    let mut room = room(rules(1).shares(Shares::Limit(1)).line_capacity(1));
     pass(room.enter(id(0), at(0)));
     ticket(second_touch(&mut room, of(7, 1), 1));
     // A ticket that kept its order of arrival would be a claim on the front of the line.
