@@ -116,12 +116,18 @@ impl Sessions {
     const MAX: usize = if cfg!(test) { 1 << 10 } else { 1 << 18 };
     /// The number of entries that may be removed whenever one is added.
     const SWEPT_AT_ONCE: u32 = 4;
+    /// The number of parts of `known`, each with a lock.
+    const SHARDS: usize = 256;
 
     /// Creates the memory of a node that has not seen any session. `clock` is the clock of the
     /// store, and `telemetry` reports the ends of sessions.
     pub(crate) fn new(clock: StageClock, telemetry: Telemetry) -> Self {
         Self {
-            known: DashMap::default(),
+            // A shard grows while its lock is held, so no shard is large.
+            known: DashMap::with_hasher_and_shard_amount(
+                BuildHasherDefault::default(),
+                Self::SHARDS,
+            ),
             due: Mutex::default(),
             watermark: AtomicU64::new(0),
             ends: Arc::default(),

@@ -402,9 +402,10 @@ impl Room {
         let arrival = self.arrive(&mut ticket, now);
         // Places that enter the line before a late one will be ahead of it.
         let told = match ticket.late_by {
-            0 => ahead,
-            _ if reason == Reason::QueuedTurn => ahead,
-            places => ahead.max(self.line.in_order().saturating_add(places - 1)),
+            places @ 1.. if reason != Reason::QueuedTurn => {
+                ahead.max(self.line.in_order().saturating_add(places - 1))
+            }
+            _ => ahead,
         };
         ticket.wait = self.wait(told, &reason, now);
         let interval = purpose.interval(self.interval(ticket.id, ahead, &reason, now), ahead);

@@ -161,7 +161,7 @@ fn errors_in_a_limit_name_the_field() {
         (
             format!(r#"{{ "key": "ip", {rate} }}"#),
             "rate_limits[0].key is \"ip\", expected everyone, method, path, remote_address, visitor, \
-             cookie.<name> or header.<name> (other keys have to be registered in code)",
+             path_prefix, cookie.<name> or header.<name> (other keys have to be registered in code)",
         ),
         (
             r#"{ "key": "path", "rate_limit": { "unit": "year", "requests_per_unit": 5 } }"#
