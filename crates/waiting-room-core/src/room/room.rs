@@ -401,12 +401,9 @@ impl Room {
         }
         let arrival = self.arrive(&mut ticket, now);
         // Places that enter the line before a late one will be ahead of it.
-        let told = match ticket.late_by {
-            places @ 1.. if reason != Reason::QueuedTurn => {
-                ahead.max(self.line.in_order().saturating_add(places - 1))
-            }
-            _ => ahead,
-        };
+        let behind = self.line.in_order().saturating_add(ticket.late_by.saturating_sub(1));
+        let is_late = ticket.late_by > 0 && reason != Reason::QueuedTurn;
+        let told = if is_late { ahead.max(behind) } else { ahead };
         ticket.wait = self.wait(told, &reason, now);
         let interval = purpose.interval(self.interval(ticket.id, ahead, &reason, now), ahead);
         ticket.next_check_in = now + interval;
