@@ -31,8 +31,9 @@
 // and `line.rs` stores the waiting visitors, both counted by network (`networks.rs`), in hash maps (`shards.rs`) and in ordered collections
 // (`orders/`). `work.rs` bounds the work of one operation. `estimate.rs` measures rates.
 // `timing.rs` derives all intervals from the rules. `event.rs` describes events, and `events.rs`
-// applies them (`course.rs`). `head_start.rs` and `returning.rs` give visitors a place in the order
-// earlier than their first touch would. `pass.rs` and `verdict.rs` contain the room's answers.
+// applies them (`course.rs`). `head_start.rs` and `returning.rs` give visitors an earlier place in
+// the order than the time of their first touch would give them. `pass.rs` and `verdict.rs` contain
+// the room's answers.
 
 mod admission;
 mod course;

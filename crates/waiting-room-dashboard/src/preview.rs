@@ -186,7 +186,7 @@ fn next_minute(room: &RoomSnapshot) -> u32 {
     free.min(room.present).min(room.new_users_per_minute.unwrap_or(u32::MAX))
 }
 
-/// States when the line will be empty, if it drains in this time.
+/// States when the line will be empty, given that draining it takes `drained`.
 fn line_in(room: &RoomSnapshot, drained: Option<Duration>, condition: &str) -> String {
     match (room.present, drained) {
         (0, _) => " The line is empty.".to_owned(),

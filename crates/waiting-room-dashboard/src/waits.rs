@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde::Serialize;
 use tower_waiting_room::handle::VisitorWait;
 
-/// The figures of the waits in the last minute. Times are in milliseconds.
+/// Statistics of the waits in the last minute. Times are in milliseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct WaitFigures {
     /// The number of visitors.

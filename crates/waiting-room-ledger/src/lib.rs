@@ -14,8 +14,8 @@
 //! ```
 //!
 //! The number of messages depends on the number of sites, not on the number of visitors. A site
-//! that has nothing to report sends eight messages in the time of a lease, and a site that admits
-//! visitors at the limit sends a few each second.
+//! that has nothing to report sends eight messages per lease, and a site that admits visitors at
+//! the limit sends a few per second.
 //!
 //! # The promise
 //!

@@ -44,11 +44,11 @@ use crate::{
     },
 };
 
-/// The most streams of one connection: one, and one that replaces it.
+/// The maximum number of streams of one connection: one, and one that replaces it.
 const MAX_STREAMS: u32 = 2;
-/// The most bytes of the headers of a request.
+/// The maximum length of a request's headers in bytes.
 const MAX_HEADERS: u32 = 4096;
-/// The most bytes of a greeting.
+/// The maximum length of a greeting in bytes.
 const MAX_GREETING_LEN: usize = 256;
 /// The time in which a connection and a greeting have to be complete, and in which a client whose
 /// greeting was refused has to read why. A connection without a stream is also closed after this

@@ -1,4 +1,4 @@
-//! The encoding of the rules of a room, for the scripts and for other nodes.
+//! The encoding of a room's rules, for the scripts and for other nodes.
 
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use waiting_room_core::{RoomRules, StoreError, error::StoreErrorKind, room::Sett
 pub(crate) enum SlotsOf {
     /// The limit in the rules of the room.
     Rules,
-    /// The grants of a global ledger. Until the ledger grants slots, the room has none, even after
-    /// it was lost and opened again.
+    /// The grants of a global ledger. Until the ledger grants slots, the room has none, even if it
+    /// has been lost and opened again.
     #[cfg_attr(not(feature = "sites"), expect(dead_code, reason = "only sites have an account"))]
     Site,
 }

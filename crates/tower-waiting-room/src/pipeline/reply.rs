@@ -198,7 +198,8 @@ impl Reply {
     }
 
     /// Refuses a request that may belong to another room, with a short document of its own. Only a
-    /// client that writes such paths on purpose gets it, so it is in English.
+    /// client that constructs such paths on purpose receives this document, so it is in English
+    /// only.
     pub(super) fn ambiguous_route() -> Self {
         let mut response = Response::new(Bytes::from_static(AMBIGUOUS_ROUTE));
         *response.status_mut() = StatusCode::BAD_REQUEST;

@@ -58,8 +58,8 @@ pub(crate) struct Report<'a> {
     told: &'a [PolicyState<'a>],
     /// The policy that headers with a single number describe; `None` if no policy applies.
     binding: Option<&'a PolicyState<'a>>,
-    /// The retry time in whole seconds, or `None` unless the request was refused and may be
-    /// repeated.
+    /// The retry time in whole seconds, if the request was refused and may be repeated; otherwise
+    /// `None`.
     retry_after: Option<u64>,
     /// The time of the decisions.
     now: Timestamp,

@@ -239,7 +239,7 @@ impl Variant {
         variant
     }
 
-    /// Returns how well a language with these subtags suits a client that wants others.
+    /// Returns how well a language with these subtags matches the subtags that a client wants.
     fn score(self, wanted: Self) -> u8 {
         let of_region = match self.region {
             region if region == Subtag::default() => 1,

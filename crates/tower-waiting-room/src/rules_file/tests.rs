@@ -375,7 +375,7 @@ fn a_file_is_found_by_its_path() {
 
     std::fs::write(&path, "domain: d\ndescriptors: []\n").unwrap();
     assert!(descriptors::load(&path, &registered()).unwrap().is_empty());
-    // Of a file that is too long, only so much is read as shows it.
+    // A file that is too long is read only far enough to detect this.
     std::fs::write(&path, "domain: d\ndescriptors: []\n".to_owned() + &" ".repeat(1 << 20))
         .unwrap();
     let error = descriptors::load(&path, &registered()).unwrap_err().to_string();

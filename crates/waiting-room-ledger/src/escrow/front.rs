@@ -35,7 +35,7 @@ impl LineFront {
     /// best, so narrower buckets would not make the order exact either, and 16 of them would cover less
     /// of the line.
     pub const WIDTH: Duration = Duration::from_secs(5);
-    /// The most buckets of a front: 16, which cover at least 80 s of arrivals.
+    /// The maximum number of buckets of a front: 16, which cover at least 80 s of arrivals.
     pub const MAX_BUCKETS: usize = 16;
 
     /// The front of an empty line.
@@ -76,7 +76,7 @@ impl LineFront {
         self.as_slice().iter().map(|bucket| u64::from(bucket.visitors)).sum()
     }
 
-    /// The front behind this many visitors.
+    /// The rest of the front, without its first `visitors` visitors.
     pub(crate) fn behind(&self, mut visitors: u64) -> Self {
         let mut front = Self::new();
         for bucket in self.as_slice() {

@@ -93,7 +93,7 @@ impl Reception {
         self.calendar = Arc::new(calendar);
     }
 
-    /// The time since this process has begun, which never runs backwards.
+    /// The time since this process started. It never decreases.
     pub(super) fn now(&self) -> Timestamp {
         Timestamp::ZERO + self.start.elapsed()
     }

@@ -359,6 +359,6 @@ impl LedgerKeeper for PostgresKeeper {
 
 /// The five times of the rules, in nanoseconds, in the order of [`EscrowRules::times`].
 fn rules_row(rules: &EscrowRules) -> [i64; 5] {
-    // A valid time is at most a day.
+    // The times of valid rules are at most one day, so they always fit.
     rules.times().map(|(_, time)| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX))
 }

@@ -139,7 +139,7 @@ impl SiteState {
         self.show_free(if may_enter { report.free } else { 0 });
     }
 
-    /// The term and the count of the epoch of the account, as last reported; zeros without an account.
+    /// The term and the count of the account's epoch, as last reported; zeros without an account.
     pub(super) fn epoch(&self) -> (u32, u32) {
         let epoch = self.epoch.load(Ordering::Relaxed);
         #[expect(clippy::cast_possible_truncation, reason = "each half is a number of 32 bits")]
@@ -232,7 +232,7 @@ fn dry_until(counted: &Counted) -> Timestamp {
     if has_none || counted.is_dry { Minute::new(counted.minute).end() } else { Timestamp::ZERO }
 }
 
-/// Other bits that look random, by SplitMix64.
+/// Derives other random-looking bits with SplitMix64.
 const fn another(bits: u64) -> u64 {
     let mut bits = bits.wrapping_add(0x9e37_79b9_7f4a_7c15);
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -32,8 +32,9 @@ use crate::{
     },
 };
 
-/// A [`Store`] of one site, whose room shares one limit on active visitors with the rooms of other
-/// sites, and one on new visitors if the [options](SiteOptions::new_users_per_minute) say so.
+/// A [`Store`] of one site, whose room shares a limit on active visitors with the rooms of other
+/// sites. If the [options](SiteOptions::new_users_per_minute) contain a limit on new visitors, the
+/// rooms share that limit, too.
 ///
 /// The room is on a Redis or Valkey server of the site, and any number of nodes share it. Its
 /// scripts admit visitors to the slots that the global ledger has granted to the site, without a

@@ -47,9 +47,9 @@ pub enum KeyError {
     },
     /// Sites and operators have a key in common.
     InBoth {
-        /// The path of the file of sites.
+        /// The path of the sites file.
         sites: String,
-        /// The path of the file of operators.
+        /// The path of the operators file.
         operators: String,
     },
     /// A line is not a key.

@@ -157,7 +157,8 @@ async fn ask_nothing<C: ConnectionLike + Clone>(
     shared.run(std::iter::empty(), &mut connections.current()?).await.map(drop)
 }
 
-/// Gives back the unspent units of each block when its lease ends, within an eighth of a lease.
+/// Gives back the unspent units of each block within an eighth of a lease after the block's lease
+/// ends.
 ///
 /// Without this task, units that no request uses before the end of the lease would be unavailable
 /// to the other nodes. A block that cannot pay for a request is given back together with that

@@ -83,7 +83,8 @@ impl ScriptMeter {
         }
     }
 
-    /// Encodes the two numbers of the script's receipt as the mark of a charge in nanoseconds.
+    /// Encodes the two numbers of the script's receipt as the mark of a charge. The mark is in
+    /// nanoseconds.
     ///
     /// For a bucket, the mark is the time at which its level would reach zero. For all other
     /// algorithms, `level` is zero, and the mark is `at_us` in nanoseconds.

@@ -32,7 +32,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
     crate::run(async |_| future.await)
 }
 
-/// Returns `count` seeds: fresh ones, unless one is fixed.
+/// Returns `count` fresh seeds, or only the fixed seed if one is set.
 fn seeds(count: u64) -> Vec<u64> {
     let is_fixed = std::env::var_os(SEED_VARIABLE).is_some();
     let count = if is_fixed { 1 } else { count };
@@ -41,7 +41,8 @@ fn seeds(count: u64) -> Vec<u64> {
     (0..count).map(|index| first.wrapping_add(index)).collect()
 }
 
-/// Returns a number from the environment, with which a campaign makes a run longer.
+/// Returns a number from an environment variable, with which a campaign can make its runs longer,
+/// or `otherwise` if the variable is not a number.
 fn number(variable: &str, otherwise: u64) -> u64 {
     std::env::var(variable).ok().and_then(|value| value.parse().ok()).unwrap_or(otherwise)
 }

@@ -131,7 +131,7 @@ impl Controller {
         step
     }
 
-    /// Records that the rate has been set as last decided.
+    /// Records that the rate has been set to `rate`, as the controller last decided.
     pub(super) fn is_set(&mut self, rate: u32, now: Timestamp) {
         let is_increase = self.rate.is_some_and(|before| rate > before);
         self.changed = Some(RateChange { at: now, is_increase });

@@ -200,7 +200,8 @@ fn parse(cidr: &str) -> Option<IpNet> {
     let address = address.parse::<IpAddr>().ok()?;
     let prefix = prefix.parse::<u8>().ok()?;
     // Addresses are compared in canonical form, so an IPv4-mapped network must be converted to an
-    // IPv4 network. The 96 leading bits of the mapped notation are not part of its prefix.
+    // IPv4 network. The prefix length of the mapped network includes 96 leading bits that the IPv4
+    // network does not have.
     match address.to_canonical() {
         IpAddr::V4(v4) if address.is_ipv6() => {
             Some(IpNet::V4(Ipv4Net::new(v4, prefix.checked_sub(96)?).ok()?))

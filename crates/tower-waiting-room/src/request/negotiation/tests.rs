@@ -78,7 +78,8 @@ fn portuguese_and_serbian_have_two_variants() {
     }
 }
 
-/// For every language with several scripts, and every region: the script is the one of the library.
+/// For every language with several scripts and every region, the script is the one that the library
+/// considers likely.
 #[test]
 fn the_script_of_every_region_is_the_likely_one() {
     for primary in ["zh", "sr"] {

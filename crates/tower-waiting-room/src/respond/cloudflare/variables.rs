@@ -65,7 +65,7 @@ impl Variable<'_> {
         }
     }
 
-    /// Returns the value as a text.
+    /// Returns the value as text.
     pub(in crate::respond) fn text(&self) -> Cow<'_, str> {
         match self {
             Self::Number(number) => Cow::Owned(itoa::Buffer::new().format(*number).to_owned()),

@@ -27,7 +27,7 @@ impl Page {
         self
     }
 
-    /// Sets the language for clients that accept none of the available languages, by its exact tag.
+    /// Sets the exact tag of the language for clients that accept none of the available languages.
     /// The default is English.
     #[must_use]
     pub fn default_language(mut self, tag: &str) -> Self {

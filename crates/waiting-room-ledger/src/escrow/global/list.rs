@@ -129,9 +129,9 @@ impl GlobalLedger {
     /// slots earlier.
     ///
     /// `epoch` is the [epoch of the account](Self::epoch_of) that was shown to the operator. If the
-    /// site has begun a new life since, it has a new account, and is not fenced. The epoch also
-    /// changes when the slots of a dead site are reclaimed, and the site can then be fenced with the
-    /// new one, so that none of its old accounts is continued.
+    /// site has since begun a new life, it has a new account, and is not fenced. Reclaiming the
+    /// slots of a dead site also changes the epoch. The site can then be fenced with the new epoch,
+    /// so that none of its old accounts is continued.
     ///
     /// The change is in effect here at once, and outlives this ledger when the keeper has stored the
     /// [changes](Self::changes). The operator gets a confirmation after that.

@@ -115,7 +115,7 @@ fn a_keeper_that_fails_once_loses_no_change() {
     assert!(net.admit(1, 10, at(5)).is_none(), "ten of five");
 }
 
-/// Merged changes have the same effect as one change after the other.
+/// Merging changes has the same effect as applying them one after another.
 #[test]
 fn merged_changes_are_those_of_both() {
     let mut net = Net::new(4, 3, RULES);

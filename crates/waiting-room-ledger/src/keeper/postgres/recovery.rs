@@ -14,8 +14,8 @@ use crate::{
     },
 };
 
-/// The changes that a database has lost, as far as the next ledger has to know them: the list of sites,
-/// the fences and the limit.
+/// The changes that a database has lost and that the next ledger needs to know: those of the list
+/// of sites, the fences and the limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Corrections {
     pub(super) sites: BTreeSet<SiteId>,

@@ -124,8 +124,8 @@ impl SiteLedger {
     }
 
     /// The unused slots that are to be given back: those beyond the reserve, and beyond the number
-    /// of visitors that wait here. While a visitor waits at another site, those that wait here do
-    /// not count, except for those in line whose slots were granted for them.
+    /// of visitors that wait here. While a visitor is waiting at another site, the visitors that
+    /// wait here do not count, but the slots that are promised to visitors in line are still kept.
     pub(super) fn surplus(&self) -> u64 {
         let waiting = if self.is_recalled() {
             0

@@ -111,7 +111,7 @@ impl Borrowers {
         None
     }
 
-    /// Removes a visitor that does not wait any more.
+    /// Removes a visitor that is no longer waiting.
     pub(super) fn leave(&mut self, visitor: VisitorId) {
         self.returning.retain(|borrower| borrower.visitor != visitor);
         self.new.retain(|borrower| borrower.visitor != visitor);
