@@ -15,8 +15,8 @@ use tempfile::TempDir;
 /// A PostgreSQL server on a free port of this machine, with its own directory. Dropping it kills the
 /// server and removes the directory.
 ///
-/// PostgreSQL refuses to run as root. If the tests do, the server runs as the user `postgres`, whom
-/// the Debian package creates.
+/// PostgreSQL refuses to run as root. If the tests run as root, the server runs as the user
+/// `postgres`, which the Debian package creates.
 #[derive(Debug)]
 pub struct PostgresServer {
     programs: PathBuf,

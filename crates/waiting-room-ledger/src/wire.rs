@@ -37,7 +37,7 @@ pub(crate) use self::{
     seal::{Opener, Sealer, nonce},
 };
 
-/// The most bytes of a frame's content.
+/// The maximum length of a frame's content in bytes.
 pub(crate) const MAX_FRAME_LEN: usize = 16 * 1024;
 const LENGTH_LEN: usize = 2;
 

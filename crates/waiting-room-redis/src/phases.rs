@@ -47,7 +47,7 @@ struct EncodedPhase {
     rules: Vec<String>,
 }
 
-/// The draw of the event of a phase.
+/// The draw of a phase's event.
 #[derive(Debug, Serialize)]
 struct EncodedDraw {
     tag: u32,

@@ -172,7 +172,7 @@ impl Shared {
         self.known.load()
     }
 
-    /// Returns the version of the plan of the room and the plan itself, as far as this node knows.
+    /// Returns the version of the room's plan and the plan itself, as far as this node knows.
     pub(crate) fn known_plan(&self) -> (u64, Arc<RoomPlan>) {
         let known = self.known.load();
         (known.version, Arc::clone(known.plan()))

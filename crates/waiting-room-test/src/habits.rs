@@ -1,4 +1,4 @@
-//! The behavior of the visitors of a crowd.
+//! The behavior of a crowd's visitors.
 
 use std::time::Duration;
 

@@ -58,7 +58,7 @@ use crate::{ambient::StageClock, telemetry::Telemetry};
 pub(crate) struct Sessions {
     /// The state of the session of each visitor, with at most [`Self::MAX`] entries.
     known: DashMap<VisitorId, Known, BuildHasherDefault<IdHasher>>,
-    /// For each entry, a time at which it may have no effect any more.
+    /// For each entry, a time from which it might no longer have an effect.
     due: Mutex<BTreeSet<(Timestamp, VisitorId)>>,
     /// The latest time, in nanoseconds, at which a pass expires whose end had to be forgotten.
     /// Accesses are `Relaxed`, because the value is independent of all others.
@@ -243,8 +243,8 @@ impl Sessions {
         self.make_room(id, new.forget_at(), now);
     }
 
-    /// Lists a new entry, and removes a few entries that have no effect any more, or that there is
-    /// no room for.
+    /// Lists a new entry, and removes a few entries that no longer have an effect, or for which
+    /// there is no room.
     fn make_room(&self, id: VisitorId, forget_at: Timestamp, now: Timestamp) {
         let mut due = self.due.lock().unwrap_or_else(PoisonError::into_inner);
         due.insert((forget_at, id));

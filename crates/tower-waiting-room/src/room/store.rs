@@ -61,7 +61,7 @@ impl Operated {
     }
 }
 
-/// A change of the rules of a room.
+/// A change of a room's rules.
 type Change<'a> = Box<dyn Fn(RoomRules) -> RoomRules + Send + 'a>;
 
 /// A future that may borrow the store.

@@ -202,8 +202,8 @@ impl Meter for SlidingCounter {
             let start = now.as_nanos() - now.as_nanos() % self.window;
             SlidingCounterState { start, previous: 0, current: from.used(state, now) }
         };
-        // A count above the new limit would make the key wait longer than the new quota alone
-        // could, because the count also has weight in the next window.
+        // A count above the new limit would make the key wait longer than the new quota alone ever
+        // requires, because the count also has weight in the next window.
         state.current = state.current.min(self.limit);
     }
 }

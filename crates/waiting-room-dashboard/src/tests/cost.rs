@@ -44,7 +44,7 @@ async fn one_open_page_on_a_busy_room_takes_at_most_a_hundredth_of_a_core() {
     let mut spent = 0;
     let mut largest = 0;
     // In the first second, as many visitors are admitted as a layer remembers. In each of the other
-    // seconds, which are measured, 270 are. The reasons are those of 256 limits.
+    // seconds, which are measured, 270 visitors are admitted. The reasons are those of 256 limits.
     for (second, visitors) in [WAITS].into_iter().chain([270; MEASURED]).enumerate() {
         for ticket in tickets.drain(..visitors) {
             assert_eq!(house.visit(Some(&ticket)).await.0, StatusCode::OK);

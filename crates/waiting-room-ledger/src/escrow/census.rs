@@ -220,7 +220,8 @@ impl Census {
     }
 }
 
-/// A version that is higher than those of earlier terms, and of earlier snapshots in this term.
+/// A version that is higher than every version of an earlier term, or of an earlier snapshot in
+/// this term.
 fn version(term: Term, made: u32) -> u64 {
     u64::from(term.number()) << 32 | u64::from(made)
 }

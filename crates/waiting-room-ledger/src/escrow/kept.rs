@@ -121,7 +121,7 @@ pub struct Fence {
 pub enum Standing {
     /// There is no account, and no slot is held.
     Away,
-    /// The account is not used any more. Its slots are reclaimed when the last pass is void.
+    /// The account is no longer used. Its slots are reclaimed when the last pass is void.
     Closed,
     /// The account is in use.
     Open,
@@ -147,9 +147,9 @@ impl Kept {
     /// which a ledger of that term is restored or recovered.
     ///
     /// A keeper does both in one transaction. From then on the last ledger is fenced: it cannot
-    /// store any more changes, even if the new ledger has no change to store yet. If the keeper
-    /// read first and raised the term later, the last ledger could store a grant in between, that
-    /// the new one would not know about.
+    /// store further changes, even if the new ledger has no change to store yet. If the keeper read
+    /// first and raised the term later, the last ledger could store a grant in between, and the new
+    /// ledger would not know about it.
     ///
     /// # Errors
     ///
@@ -192,7 +192,7 @@ impl Changes {
     ///
     /// A keeper merges changes that it could not store, and those that it stores in one batch.
     /// Changes of a ledger of a higher term replace these: that ledger has continued from what is
-    /// stored, and these never will be.
+    /// stored, and these changes will never be stored.
     ///
     /// # Errors
     ///

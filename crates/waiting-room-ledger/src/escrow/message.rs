@@ -56,7 +56,7 @@ impl ToGlobal {
         }
     }
 
-    /// The digest of the rules of the site that sends it.
+    /// The digest of the sending site's rules.
     pub(super) const fn rules(&self) -> RulesDigest {
         match self {
             Self::Claim { heartbeat, .. } | Self::Heartbeat(heartbeat) => heartbeat.rules,

@@ -153,7 +153,8 @@ pub enum ListRefused {
 }
 
 impl Refused {
-    /// Creates the message of the ledger of a term to an incarnation that has named an epoch.
+    /// Creates the message with which the ledger of `term` answers an incarnation that has named
+    /// the epoch `over`.
     #[must_use]
     pub const fn new(term: Term, incarnation: Incarnation, over: Epoch, reason: Refusal) -> Self {
         Self { term, incarnation, over, reason }

@@ -31,7 +31,7 @@ struct Site {
     is_told: bool,
 }
 
-/// A change of the presence of a site, for the log.
+/// A change of a site's presence, for the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum News {
     /// It has had no stream for this long.

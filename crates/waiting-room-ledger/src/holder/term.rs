@@ -29,7 +29,7 @@ use crate::{
 /// The time after the start of a batch within which its answers may be sent: 1 s.
 pub const FRESH: Duration = Duration::from_secs(1);
 
-/// The most events of one batch. Those beyond it wait in the inbox.
+/// The maximum number of events of one batch. Further events wait in the inbox.
 const MAX_BATCH: usize = 4096;
 
 /// A holder in its term.
@@ -150,7 +150,8 @@ impl<'a> Tenure<'a> {
         goes_on
     }
 
-    /// Drops the answers of a batch, because sites obey a later term. It is unknown which sites do.
+    /// Drops the answers of a batch, because some sites obey a later term. It is unknown which
+    /// sites these are.
     pub(super) fn give_way(&mut self, batch: Option<Batch>, later: LaterTerm) {
         tracing::warn!(
             room = self.reception.room,

@@ -17,7 +17,7 @@ use crate::wire::{
     SharedKeys, nonce,
 };
 
-/// The most bytes of a sentence that refuses a stream.
+/// The maximum length, in bytes, of a sentence that refuses a stream.
 const MAX_SENTENCE_LEN: usize = 1024;
 
 /// Opens connections to addresses: TCP, or TLS over it, or a test's own network.

@@ -10,7 +10,7 @@ use crate::{
 
 /// The time in which a ledger has to answer.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
-/// The most bytes of an answer: the status of 65 536 sites.
+/// The maximum length of an answer in bytes: the status of 65 536 sites.
 const MAX_ANSWER_LEN: usize = 8 * 1024 * 1024;
 
 /// Gives orders to the holder of a room, at any of several addresses.

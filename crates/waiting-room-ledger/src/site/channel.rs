@@ -63,7 +63,7 @@ impl Channel {
         self.link.is_some()
     }
 
-    /// Opens the channel of a life of the site, unless it is open.
+    /// Opens the channel for one of the site's lives, unless the channel is open already.
     pub(super) fn open<D: Dial>(&mut self, options: &SiteOptions<D>, incarnation: u64) {
         if self.link.as_ref().is_some_and(|(life, _)| *life == incarnation) {
             return;

@@ -251,7 +251,7 @@ fn front(rules: &RoomRules, within: Duration) -> u32 {
 /// The least number of visitors at the front of the line that wait at the door for a slot from elsewhere.
 const FRONT: u32 = 16;
 
-/// The longest lifetime of a pass of a room, under its own rules and those of its events.
+/// The longest lifetime of a room's passes, under its own rules and those of its events.
 fn longest_pass(room: &RedisStore) -> Duration {
     let own = room.rules().timing().longest_pass_lifetime();
     room.plan().map_or(own, |plan| own.max(plan.longest_pass_lifetime()))
@@ -341,7 +341,7 @@ impl Store for SiteStore {
         self.room.snapshot().await
     }
 
-    /// Changes the rules of the room of this site. The other sites have rooms of their own.
+    /// Changes the rules of this site's room. The other sites have rooms of their own.
     ///
     /// # Errors
     ///

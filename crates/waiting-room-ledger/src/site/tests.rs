@@ -1,4 +1,4 @@
-//! Tests of the room of a site, on real servers.
+//! Tests of a site's room, on real servers.
 
 mod account;
 mod counters;

@@ -10,7 +10,7 @@ use crate::{
 /// A peer with another encoding of the messages is refused because of this number, before it has
 /// sent any.
 const VERSION: u8 = WIRE_VERSION;
-/// The most bytes of a room's name.
+/// The maximum length of a room's name in bytes.
 const MAX_ROOM_LEN: usize = 128;
 const NONCE_LEN: usize = 16;
 

@@ -19,8 +19,8 @@ pub(crate) fn close(sentence: &str) -> Vec<u8> {
     std::iter::once(CLOSE).chain(bytes).collect()
 }
 
-/// The sentence of a closing frame; `None` if the frame is a message. A sentence that was cut in the
-/// middle of a character is shown as far as it goes.
+/// The sentence of a closing frame; `None` if the frame is a message. A sentence that was cut in
+/// the middle of a character ends with a replacement character.
 pub(crate) fn sentence_of(content: &[u8]) -> Option<String> {
     let (&CLOSE, sentence) = content.split_first()? else { return None };
     Some(String::from_utf8_lossy(sentence).into_owned())

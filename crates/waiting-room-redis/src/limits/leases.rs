@@ -163,7 +163,7 @@ impl Leases {
             if !place.is_for(ask) {
                 continue;
             }
-            // Whatever the reply contains, no requested block is outstanding any more.
+            // Whatever the reply contains, no requested block is still outstanding.
             if lessee.wanted.get(index).is_some_and(|&wanted| wanted > 0) {
                 place.wanted_until = Timestamp::ZERO;
             }

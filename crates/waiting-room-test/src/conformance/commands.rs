@@ -129,7 +129,7 @@ impl Commands {
         events
     }
 
-    /// Takes note of the events of the room.
+    /// Takes note of the room's events.
     pub(crate) fn saw_schedule(&mut self, events: &[PlannedEvent]) {
         self.events = events.to_vec();
     }

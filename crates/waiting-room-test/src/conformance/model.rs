@@ -66,7 +66,8 @@ pub(crate) struct Numbers {
     pub(crate) oldest_wait: Option<Duration>,
     /// Places that were given up.
     pub(crate) abandoned: u64,
-    /// The most slots and the most places of one network, for a store that counts them.
+    /// The largest number of slots, and the largest number of places, that one network has, for a
+    /// store that counts them.
     pub(crate) of_one_network: Option<[usize; 2]>,
 }
 

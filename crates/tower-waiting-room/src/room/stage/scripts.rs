@@ -40,7 +40,7 @@ use crate::{
 /// The header in which the script on the other device sends the token from a link.
 pub(crate) const TRANSFER_HEADER: HeaderName = HeaderName::from_static("waiting-room-transfer");
 
-/// The mark at the end of the query of a link, which the script of the waiting page adds.
+/// The mark that the script of the waiting page adds at the end of a link's query.
 const LINK_MARK: &str = "waiting-room-link";
 
 impl RoomStage {

@@ -49,7 +49,7 @@ fn a_window_from_the_first_hit_is_refunded_as_far_as_it_was_used() {
     assert_eq!(meter.remaining(&state, at(20)), 3);
     assert_eq!(meter.wait(&state, 4, at(20)), Some(Duration::from_secs(40)));
 
-    // Once nothing is used in the window any more, the next charge opens a new window.
+    // Once the usage of the window is zero again, the next charge opens a new window.
     let mut state = FixedWindowState::default();
     let first = meter.spend(&mut state, 2, start);
     meter.refund(&mut state, &first, 2, at(20));

@@ -348,7 +348,7 @@ fn lots_are_drawn_anew_each_minute_and_arrival_order_returns_with_fifo() {
     room.configure(rules(1), at(2)).unwrap();
     assert_ne!(by_lot, order(&mut room));
     assert!(order(&mut room).is_sorted());
-    // A visitor who checks in now has no lot any more, not even if the line becomes random again.
+    // A visitor who checks in now no longer has a lot, even if the line becomes random again.
     ticket(room.check_in(&tickets[0], at(3)));
     room.configure(random, at(4)).unwrap();
     let draw = room.draw(at(4));

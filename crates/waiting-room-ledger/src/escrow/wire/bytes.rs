@@ -169,5 +169,5 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The most bytes of a count.
+/// The maximum length of a count in bytes.
 const MAX_VARINT_LEN: u32 = 10;

@@ -27,7 +27,8 @@ pub const WIRE_VERSION: u8 = 2;
 /// second reaches it after 34 years in one epoch.
 pub const MAX_COUNT: u64 = 1 << 40;
 
-/// The most bytes of an encoded message other than a [`World`](crate::escrow::World).
+/// The maximum length, in bytes, of an encoded message other than a
+/// [`World`](crate::escrow::World).
 pub const MAX_MESSAGE_LEN: usize = 384;
 
 impl ToGlobal {

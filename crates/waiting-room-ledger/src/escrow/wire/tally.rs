@@ -11,7 +11,7 @@ use crate::{
     slots::Minute,
 };
 
-/// The most bytes of an encoded [`World`]: 16 KiB.
+/// The maximum length of an encoded [`World`] in bytes: 16 KiB.
 pub const MAX_WORLD_LEN: usize = 16 * 1024;
 
 pub(super) fn write_tally(writer: &mut Writer, tally: &Tally) {

@@ -92,8 +92,8 @@ WHERE room = $1
 RETURNING term, limit_slots, session_ns, lease_ns, drift_margin_ns, heartbeat_ns, borrow_wait_ns
 ";
 
-/// Declares that acknowledged batches are missing: no ledger holds the room any more, and none takes over
-/// before the room is recovered, because no server has this lineage.
+/// Declares that acknowledged batches are missing: from now on, no ledger holds the room or takes
+/// it over before the room is recovered, because no server has this lineage.
 pub(super) const LOSE: &str = "
 UPDATE waiting_room_ledger
 SET timeline = 'lost', holder = NULL, term = least(term + 1, 4294967295)

@@ -33,7 +33,7 @@ pub(super) struct Borrowers {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Borrower {
     pub(super) visitor: VisitorId,
-    /// The time at which it joined the line of the site, if it did.
+    /// The time at which it joined the line of the site, or `None` if it has not joined the line.
     pub(super) in_line_since: Option<Timestamp>,
     /// The time at which its wait ends.
     pub(super) until: Timestamp,
@@ -132,7 +132,7 @@ impl Borrowers {
         self.new.iter().filter(|borrower| borrower.in_line_since.is_none()).count() as u64
     }
 
-    /// The new visitors that have waited in the line, as far as they are at its front.
+    /// The front of the line: the first new visitors, up to the first that has not joined the line.
     pub(super) fn front(&self) -> LineFront {
         let mut front = LineFront::new();
         let since = self.new.iter().map_while(|borrower| borrower.in_line_since);

@@ -70,8 +70,8 @@ impl Line {
         !self.front.is_empty() && wanted > granted.saturating_sub(before)
     }
 
-    /// Keeps unused slots for the visitors in line, as far as they are wanted. Slots whose promise
-    /// has expired are not promised again, because their visitors did not show up.
+    /// Keeps unused slots for the visitors in line, but at most as many as are wanted. Slots whose
+    /// promise has expired are not promised again, because their visitors did not show up.
     pub(super) fn promise(&mut self, unused: u64, now: Timestamp) {
         let taken = unused.saturating_sub(self.promised).min(self.wanted);
         if self.promised_until <= now {

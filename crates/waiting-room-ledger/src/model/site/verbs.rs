@@ -142,8 +142,9 @@ impl SiteLedger {
 
     /// Ends the session of a visitor, and frees its slot at once.
     ///
-    /// Call it only if no site honours a pass of the visitor any more, for example because each site
-    /// has keys of its own and remembers who has left. Otherwise, call [`leave`](Self::leave).
+    /// Call this method only if no site honours the passes of the visitor from now on, for example
+    /// because each site has keys of its own and remembers who has left. Otherwise, call
+    /// [`leave`](Self::leave).
     pub fn release(&mut self, visitor: VisitorId, now: Timestamp) {
         self.advance(now);
         self.borrowers.leave(visitor);

@@ -79,8 +79,8 @@ impl Model {
         self.places.iter().any(|place| place.is_moved)
     }
 
-    /// Returns the name of the event of the latest draw and the number of entrants, once the draw
-    /// has taken place.
+    /// Returns the name of the latest draw's event and the number of entrants, once the draw has
+    /// taken place.
     pub(crate) fn drawn(&self) -> Option<(String, u32)> {
         let draw = self.draw.as_ref()?;
         Some((draw.event.name(), draw.order.as_ref()?.entrants()))

@@ -125,7 +125,7 @@ impl Model {
         u32::try_from(entered.max(1)).unwrap_or(u32::MAX)
     }
 
-    /// Returns the most slots and the most places of one network.
+    /// Returns the largest number of slots, and the largest number of places, that one network has.
     pub(super) fn of_one_network(&self) -> Option<[usize; 2]> {
         let most = |ids: Vec<VisitorId>| {
             let of = |id: &VisitorId| ids.iter().filter(|other| shares(0, **other, *id)).count();

@@ -208,7 +208,8 @@ fn a_starting_node_changes_only_events_that_have_not_begun() {
          expected at or after the end of event \"doors\", 1970-01-01T00:33:20Z",
     );
     assert_eq!(schedule, before, "a refused release has no effect");
-    // An event that has begun stays. Others are those of the release, even if they have begun.
+    // An event that has begun stays. All other events are those of the release, even if they have
+    // begun.
     schedule.follow_release(&super::schedule([plain("past", 10, 90)]), at(700)).unwrap();
     let names: Vec<_> = schedule.events().iter().map(|event| &event.name).collect();
     assert_eq!(names, ["past", "doors"]);

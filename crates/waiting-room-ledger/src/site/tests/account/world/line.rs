@@ -205,7 +205,7 @@ impl World {
         }
     }
 
-    /// Tells the model of the line of the room, as it is on the server.
+    /// Tells the model about the room's line, as it is on the server.
     pub(super) async fn tell_of_line(&mut self) {
         let mut range = redis::cmd("ZRANGE");
         range.arg(format!("{{{}:shop}}:present", self.prefix)).arg(0).arg(-1).arg("WITHSCORES");
