@@ -222,7 +222,7 @@ impl WaitingRoom {
     }
 }
 
-/// The conversion of the fields of a room to those of a configuration file.
+/// The conversion of a room's fields to those of a configuration file.
 impl WaitingRoom {
     fn read(&mut self, mut fields: JsonFields) -> Read<()> {
         let name = fields.text("name")?;

@@ -261,5 +261,5 @@ impl State {
 const FORWARDED: [&str; 2] = ["admitted:pass", "admitted:limits"];
 
 /// The maximum time for which the sampler waits for the store. It is less than a second, so that
-/// there is an event each second.
+/// there is an event every second.
 const MAX_SNAPSHOT: Duration = Duration::from_millis(900);

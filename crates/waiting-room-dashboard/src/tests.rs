@@ -112,7 +112,7 @@ impl House {
         (response.status(), cookie)
     }
 
-    /// Advances the clock, and samples each second.
+    /// Advances the clock, and takes a sample every second.
     async fn seconds(&self, seconds: u64) {
         for _ in 0..seconds {
             self.clock.advance(Duration::from_secs(1));

@@ -105,7 +105,7 @@ impl LimitsHandle {
 
     /// Returns the name of each limit, and the number of requests that exceeded it since it was added,
     /// whether they were refused, marked or only counted. Unlike [`report`](Self::report), this
-    /// method is cheap enough to be called each second.
+    /// method is cheap enough to be called every second.
     #[must_use]
     pub fn over(&self) -> Vec<(String, u64)> {
         let policies = self.set().policies.load();

@@ -398,7 +398,7 @@ impl Policy {
         if is_stranger { Found::Stranger } else { limit.key.find(limit.missing_key, caller) }
     }
 
-    /// Returns the index of the tier of a request, or 0 if the request is in no tier.
+    /// Returns the index of a request's tier, or 0 if the request is in no tier.
     ///
     /// A tier may grant a larger quota, so a request that is ambiguous for the matcher of a tier is
     /// not in that tier.

@@ -304,8 +304,8 @@ fn copy(frame: Frame<Bytes>) -> Frame<Bytes> {
 /// bytes.
 const MAX_FRAMES: usize = 256;
 
-/// Reads and discards the rest of the body of a refused request, in a separate task while the
-/// answer is sent.
+/// Reads and discards the rest of a refused request's body, in a separate task while the answer is
+/// sent.
 ///
 /// Does nothing if draining is not needed. In HTTP/2 and later, a stream can be reset without
 /// closing its connection. A client that expects `100 Continue` sends no body before it receives

@@ -23,7 +23,7 @@ use super::{
     client_ip::network, head::RequestHead, key::cookie, path::Readings, path_rule::PathRule,
 };
 
-/// A test of the head of a request. Names are validated at start-up by [`Matcher::validate`].
+/// A test of a request's head. Names are validated at start-up by [`Matcher::validate`].
 #[derive(Clone)]
 pub(crate) enum Matcher {
     /// All of these matchers match the request.

@@ -25,7 +25,7 @@ impl DisconnectProbe {
     pub(crate) const fn give_back<B>(&mut self, _body: &mut B) {}
 }
 
-/// Does nothing. The server decides how to handle the rest of the body of a refused request.
+/// Does nothing. The server decides how to handle the rest of a refused request's body.
 pub(crate) const fn linger<B>(_request: &mut Request<B>) {}
 
 /// Does nothing. Only a timeout in the server can end the request of a client that sends slowly.

@@ -86,7 +86,8 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// The time for which a changed file must stay the same before it is considered complete.
 const QUIET: Duration = Duration::from_millis(100);
 
-/// The maximum number of readings of a file that changes all the time. The last one then counts.
+/// The maximum number of readings of a file that changes all the time. The last reading then
+/// counts.
 const MAX_READINGS: usize = 10;
 
 /// A file, and the result of its last check.

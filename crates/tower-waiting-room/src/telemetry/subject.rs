@@ -29,7 +29,7 @@ pub(crate) struct Subject {
     /// The number of requests that a gate has refused. A gate by key is removed when its last
     /// request ends, so its own count would be lost.
     refusals: AtomicU64,
-    /// The counters of the decisions of a limit, or of the outcomes at a gate.
+    /// The counters of a limit's decisions, or of the outcomes at a gate.
     counters: [Frequent; 10],
     /// The histograms of the times of requests at a gate.
     times: [Frequent<Histogram>; 2],

@@ -117,7 +117,7 @@ impl From<Timestamp> for PlaceOrder {
 pub(super) struct Draw(pub(super) u32);
 
 impl Draw {
-    /// Returns the rank of a visitor in the order of the lots of this draw.
+    /// Returns a visitor's rank in the order of this draw's lots.
     fn rank(self, id: VisitorId) -> Rank {
         Rank::new(id.draw(self.0.into()), id)
     }

@@ -103,7 +103,7 @@ pub struct EventFigures {
 }
 
 impl EventFigures {
-    /// Returns the figures of the event of a phase at `now`, or `None` if no event is to come.
+    /// Returns the figures of a phase's event at `now`, or `None` if no event is to come.
     ///
     /// `entrants` returns the number of entrants so far in the draw with a given commitment.
     #[must_use]

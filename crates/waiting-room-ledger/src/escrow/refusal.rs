@@ -43,7 +43,7 @@ pub enum Refusal {
         /// Their digest, as the global ledger computes it.
         digest: RulesDigest,
     },
-    /// The site names a term that is too far ahead of that of the global ledger to be believed.
+    /// The site names a term that is too far ahead of the global ledger's term to be believed.
     TermTooHigh {
         /// The term that the site names.
         given: Term,
@@ -92,7 +92,7 @@ pub enum JoinRefused {
         /// Its value in the global ledger.
         global: Duration,
     },
-    /// The site knows a term that is too far ahead of that of the global ledger to be believed.
+    /// The site knows a term that is too far ahead of the global ledger's term to be believed.
     TermTooHigh {
         /// The site.
         site: SiteId,

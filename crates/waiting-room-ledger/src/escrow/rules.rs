@@ -220,7 +220,7 @@ impl EscrowRules {
         self.heartbeat / Self::HASTE
     }
 
-    /// The most that two clocks may drift apart in the time of a lease and a session.
+    /// The maximum time by which two clocks may drift apart during a lease and a session.
     pub(crate) fn margin(&self) -> Duration {
         self.drift_margin.unwrap_or(self.lease.saturating_add(self.session) / Self::DRIFT)
     }

@@ -188,7 +188,7 @@ fn expected(error: &str) -> impl Iterator<Item = &str> {
     words.filter(|word| !["one", "of", "or", ""].contains(word))
 }
 
-/// Returns the schema of a setting of the room.
+/// Returns the schema of one of the room's settings.
 fn of_setting(setting: &Setting) -> Value {
     let expected = setting.wrong("").expected().to_owned();
     let numbers =

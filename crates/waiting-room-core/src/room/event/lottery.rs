@@ -132,7 +132,7 @@ impl Lottery {
     /// The maximum length of the description of a beacon, and of its value, in bytes.
     pub const MAX_BEACON_LEN: usize = 256;
 
-    /// Creates the draw of an event of a room.
+    /// Creates the draw for an event of a room.
     ///
     /// # Errors
     ///

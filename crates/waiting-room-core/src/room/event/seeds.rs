@@ -1,4 +1,4 @@
-//! The seeds of the draws of a schedule.
+//! The seeds of a schedule's draws.
 
 use crate::{
     ConfigError,

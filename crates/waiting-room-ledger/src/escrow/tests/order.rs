@@ -212,7 +212,7 @@ fn a_clock_set_forward_only_helps_the_visitors_waiting_at_that_moment() {
     assert_eq!(granted(&mut net, 2, NOW), [2, 0]);
 }
 
-/// A site that says each second that its visitors have waited since 1970, or will arrive in the
+/// A site that says every second that its visitors have waited since 1970, or will arrive in the
 /// future.
 #[test]
 fn nonsense_keeps_no_site_from_its_slots_for_longer_than_the_longest_wait() {
