@@ -91,8 +91,8 @@
 //! than a minute](EscrowRules::rolling_minute) and are never extended allow no more than `N`
 //! admissions in any sixty seconds, in the world, as long as no clock is fast by more than one part
 //! in 256, and no two clocks drift apart by more than the [drift margin](EscrowRules::drift_margin)
-//! in the time of a lease and a session. A site that keeps both limits asks one ledger and then the
-//! other, with the same deadline. If the second one refuses, it withdraws the admission from the
+//! during a lease and a session. A site that keeps both limits asks one ledger and then the other,
+//! with the same deadline. If the second ledger refuses, the site withdraws the admission from the
 //! first.
 //!
 //! # What it does not do

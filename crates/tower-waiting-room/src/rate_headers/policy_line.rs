@@ -21,7 +21,7 @@ use super::report::{self, PolicyLine, bounded, seconds};
 pub enum QuotaUnit {
     /// The quota counts bytes of content.
     ///
-    /// Young: this unit may change in any release, as draft 11 does. See
+    /// Young: this unit may change in any release, because draft 11 may change. See
     /// [Stability](crate#stability).
     ContentBytes,
     /// The quota counts requests.

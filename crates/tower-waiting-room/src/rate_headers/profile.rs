@@ -14,8 +14,8 @@ use serde::Deserialize;
 /// header that is a list covers all limits. With every profile, a refusal has `Retry-After` in
 /// whole seconds, unless no retry can succeed.
 ///
-/// Young: except for [`Common`](Self::Common) and [`None`](Self::None), the profiles may change in any
-/// release, as the drafts that they follow do. See [Stability](crate#stability).
+/// Young: except for [`Common`](Self::Common) and [`None`](Self::None), the profiles may change in
+/// any release, because the drafts that they follow may change. See [Stability](crate#stability).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

@@ -386,7 +386,8 @@ impl From<Vec<Part>> for Key {
     }
 }
 
-/// The number of bytes of a part that count, so that no client can choose the cost of its key.
+/// The number of leading bytes of a part that are hashed, so that no client can choose the cost of
+/// its key.
 const MAX_LEN: usize = 8 * 1024;
 
 /// The names of all parts, joined with `+`.

@@ -125,8 +125,8 @@ impl EscrowRules {
         ))
     }
 
-    /// Sets how far the clocks of two machines may drift apart in the time of a lease and a
-    /// session. By default one part in 256 of that time.
+    /// Sets how far the clocks of two machines may drift apart during a lease and a session. By
+    /// default one part in 256 of that time.
     #[must_use]
     pub const fn drift_margin(mut self, margin: Duration) -> Self {
         self.drift_margin = Some(margin);
