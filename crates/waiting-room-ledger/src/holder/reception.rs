@@ -203,7 +203,7 @@ impl Reception {
         }
     }
 
-    /// Reports the gauges each second, and logs each absence of a listed site once, and its end.
+    /// Reports the gauges every second, and logs each absence of a listed site once, and its end.
     pub(super) fn report(&mut self, desk: &Desk) {
         let now = Instant::now();
         if !self.presence.is_due(now) {
