@@ -60,8 +60,8 @@ impl Backoff {
 /// Leaves out heartbeats that repeat the last one, until an eighth of the lease is used.
 ///
 /// A heartbeat has two purposes: it reports what has changed, and it renews the lease. If nothing
-/// has changed, the lease alone decides. So a site without visitors sends eight messages in the time
-/// of a lease instead of one per second, and a site with visitors sends as many as before.
+/// has changed, the lease alone decides. So a site without visitors sends eight messages per lease
+/// instead of one per second, and a site with visitors sends as many as before.
 ///
 /// Each stream has its own, so the first heartbeat of each stream is sent.
 #[derive(Clone, Debug)]
