@@ -283,11 +283,13 @@ pub(crate) fn void_from(cookie: &Cookie<'_>, now: Timestamp) -> Option<Timestamp
     Some(Timestamp::from_secs(u64::try_from(seconds).unwrap_or_default()))
 }
 
-/// Returns the address of the client with this number, from the network 198.18.0.0/15, which is
-/// reserved for measurements (RFC 2544, appendix C.2.2). After 131 070 clients, the addresses
-/// repeat.
+/// Returns the address of the client with this number. The first is 198.18.0.1. The next 6 000 clients
+/// are in different networks, even in those of 16 bits, so that each has a share of its own.
 pub(crate) fn address(number: u32) -> Ipv4Addr {
-    Ipv4Addr::from_bits(u32::from_be_bytes([198, 18, 0, 1]) + number % 131_070)
+    const NETWORKS: u32 = 6_000;
+    const STEP: u32 = u32::from_be_bytes([0, 1, 1, 1]);
+    let first = u32::from_be_bytes([198, 18, 0, 1]);
+    Ipv4Addr::from_bits(first + number % NETWORKS * STEP + number / NETWORKS % STEP)
 }
 
 fn request(method: Method, path: &str, body: Body) -> Request<Body> {

@@ -17,7 +17,7 @@ use crate::{
 
 /// Visitors that arrive at a service, wait, visit and leave, in virtual time.
 ///
-/// The visitors are clients with their own cookies and their own addresses, from 198.18.0.1 on. All
+/// The visitors are clients with their own cookies and their own addresses, in different networks. All
 /// that they send and receive is in the [`CrowdRecord`], which has the assertions.
 ///
 /// ```

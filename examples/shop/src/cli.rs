@@ -18,6 +18,11 @@ pub(crate) struct Cli {
     /// The address to serve on.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:3000")]
     pub(crate) listen: SocketAddr,
+    /// The number of simulated visitors, inside and in line [default: as many as keep a person waiting for
+    /// half a minute].
+    #[arg(long, value_name = "VISITORS", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(conflicts_with = "quiet_shop")]
+    pub(crate) crowd: Option<u32>,
     /// Opens a larger shop without simulated visitors, and logs each request.
     #[arg(long)]
     pub(crate) quiet_shop: bool,
@@ -40,6 +45,7 @@ const EXAMPLES: &str = "\
 Examples:
   shop                                    a waiting room to see from both sides
   shop --listen 0.0.0.0:8080              the same for other machines
+  shop --limit 50 --crowd 500             a longer line
   shop --quiet-shop --limit 1             two browsers: one is inside, the other waits
 
 A quiet shop has the limits --limit 200 and --refresh-interval 20s, and a session lasts five minutes.";
@@ -103,7 +109,13 @@ mod tests {
 
     #[test]
     fn malformed_arguments_are_refused() {
-        for line in ["shop --otlp 127.0.0.1:4318", "shop --limit few", "shop --session soon"] {
+        for line in [
+            "shop --otlp 127.0.0.1:4318",
+            "shop --limit few",
+            "shop --session soon",
+            "shop --crowd 0",
+            "shop --crowd 9 --quiet-shop",
+        ] {
             assert!(Cli::read(line.split_whitespace()).is_err(), "{line}");
         }
     }

@@ -8,12 +8,15 @@ use shop::RoomArgs;
 use tokio::{task::JoinSet, time::sleep};
 use tower_waiting_room::token::TOKEN_HEADER;
 
-/// The visitors that keep a room with these rules full: how many are inside, and how many wait, so that a
-/// person who joins them waits for about 25 seconds.
-pub(crate) fn standing(room: &RoomArgs) -> [u32; 2] {
+/// The number of visitors who will be inside a room with these rules, and the number of those who wait:
+/// of a `crowd`, or so that a person who joins them waits for about 25 seconds.
+pub(crate) fn standing(room: &RoomArgs, crowd: Option<u32>) -> [u32; 2] {
     let by_rate = room.rate.saturating_mul(VISIT) / 60;
     let inside = room.limit.min(by_rate).clamp(1, MOST);
-    [inside, (inside * 3).div_ceil(2)]
+    match crowd {
+        Some(crowd) => [crowd.min(inside), crowd.saturating_sub(inside)],
+        None => [inside, (inside * 3).div_ceil(2)],
+    }
 }
 
 /// Keeps this number of visitors at a shop, inside or in the line, for as long as the future is polled.
@@ -83,10 +86,12 @@ mod tests {
             ("shop", [10, 15]),
             ("shop --limit 1", [1, 2]),
             ("shop --limit 100", [53, 80]),
+            ("shop --limit 100 --crowd 500", [53, 447]),
+            ("shop --crowd 3", [3, 0]),
             ("shop --limit 9999 --rate 999999", [2_000, 3_000]),
         ] {
-            let room = Cli::read(line.split_whitespace()).unwrap().room;
-            assert_eq!(standing(&room), visitors, "{line}");
+            let Cli { room, crowd, .. } = Cli::read(line.split_whitespace()).unwrap();
+            assert_eq!(standing(&room, crowd), visitors, "{line}");
         }
     }
 }

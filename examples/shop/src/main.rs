@@ -30,7 +30,7 @@ async fn main() -> ExitCode {
 /// Serves the shop until ctrl-c.
 async fn run(cli: &Cli) -> Result<(), Box<dyn Error>> {
     let server = Server::open(cli).await?;
-    let standing = if cli.quiet_shop { None } else { Some(crowd::standing(&cli.room)) };
+    let standing = if cli.quiet_shop { None } else { Some(crowd::standing(&cli.room, cli.crowd)) };
     let visitors = standing.map_or(0, |visitors| visitors.into_iter().sum());
     let visitors = tokio::spawn(crowd::stand(visitors, server.address));
     server.has_line(standing.map_or(0, |[_, in_line]| in_line)).await;
@@ -51,7 +51,7 @@ fn greet(server: &Server, standing: Option<[u32; 2]>) {
             "{:15}{inside} simulated visitors are inside, and {in_line} wait. Open it in a",
             ""
         );
-        eprintln!("{:15}browser: your number falls, and after about half a minute you are in.", "");
+        eprintln!("{:15}browser: your number falls, and then you are in.", "");
     }
     if let Some(password) = password {
         eprintln!("The dashboard  http://{address}/admin");

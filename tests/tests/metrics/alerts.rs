@@ -6,7 +6,7 @@ use axum::body::Body;
 use http::Request;
 use tests::{until, workspace};
 use tower_waiting_room::{
-    Concurrency, Key, KeyRing, Quota, RateLimit, TokenKey, rate::RateStoreFailure,
+    Concurrency, Key, KeyRing, Quota, RateLimit, TokenKey, rate::RateStoreFailure, room::Shares,
 };
 use waiting_room_doubles::RateStoreDouble;
 
@@ -244,6 +244,8 @@ fn a_server_without_addresses_sets_off_misconfigured() {
 fn a_normal_hour_sets_off_no_alert() {
     let limit = RateLimit::new("all", Quota::per_minute(600), Key::global());
     let config = shop().total_active_users(4).rate_limit(limit).concurrency(Concurrency::limit(8));
+    // The visitors here have no addresses.
+    let config = config.shares(Shares::Off);
     let mut scene = Scene::new(config);
     let mut visitors = Vec::<Visitor>::new();
     scene.play(60, |house| {

@@ -54,12 +54,15 @@ impl Operated {
         let share =
             Shares::Auto.slots(room.total_active_users).map_or(u32::MAX, |[share, ..]| share);
         let held = room.slots_of_one_network.max(room.places_of_one_network);
-        if room.present > 0 && held > share {
+        if room.present > 0 && held > share.max(FEW) {
             self.telemetry.misconfigured(Misconfiguration::OneNetwork);
         }
         Ok(room)
     }
 }
+
+/// The number of slots or places of one network that is never reported, such as those of a family.
+const FEW: u32 = 10;
 
 /// A change of a room's rules.
 type Change<'a> = Box<dyn Fn(RoomRules) -> RoomRules + Send + 'a>;

@@ -68,12 +68,12 @@ async fn no_key_of_a_room_stays_forever_after_its_node_was_killed() {
         let rules = RoomRules::new("shop", 1).session_duration(Duration::from_secs(80));
         let store = node_by(clock.clone(), &server, rules).await;
         admitted(&store, 1).await;
-        let ticket = queued(&store, 7 << 64 | 2).await;
+        let ticket = queued(&store, 7 << 96 | 2).await;
         clock.advance(Duration::from_secs(3));
         let Verdict::Wait { ticket, .. } = store.check_in(ticket).await.unwrap() else {
             panic!("the room is full")
         };
-        let away = queued(&store, 7 << 64 | 4).await;
+        let away = queued(&store, 7 << 96 | 4).await;
         clock.advance(Duration::from_secs(3));
         store.check_in(away).await.unwrap();
         // The second visitor misses its check-in.
@@ -149,10 +149,10 @@ async fn a_deleted_key_stops_nothing() {
             let rules = RoomRules::new("shop", 1).session_duration(Duration::from_secs(80));
             let store = node_by(clock.clone(), &server, rules).await;
             let pass = admitted(&store, 1).await;
-            let ticket = queued(&store, 7 << 64 | 2).await;
+            let ticket = queued(&store, 7 << 96 | 2).await;
             clock.advance(Duration::from_secs(3));
             store.check_in(ticket).await.unwrap();
-            let away = queued(&store, 7 << 64 | 4).await;
+            let away = queued(&store, 7 << 96 | 4).await;
             clock.advance(Duration::from_secs(3));
             store.check_in(away).await.unwrap();
             clock.advance(Duration::from_secs(40));
@@ -302,7 +302,7 @@ async fn a_crowd_that_has_vanished_is_cleared_within_moments() {
         let store = node_by(clock.clone(), &server, rules).await;
         for wave in 0..10 {
             let crowd = (0..1_000).map(|who| {
-                let id = VisitorId::new((1 << 100) + wave * 1_000 + who);
+                let id = VisitorId::new((1 << 120) + wave * 1_000 + who);
                 let mut ticket = Ticket::new(id, clock.now(), clock.now(), clock.now());
                 ticket.placed = true;
                 store.check_in(ticket)
@@ -330,7 +330,7 @@ async fn a_room_without_requests_is_forgotten() {
         let rules = RoomRules::new("shop", 1).refresh_interval(Duration::from_secs(2));
         let store = node(&server, rules).await;
         admitted(&store, 1).await;
-        let ticket = queued(&store, 7 << 64 | 2).await;
+        let ticket = queued(&store, 7 << 96 | 2).await;
         let clock = store.clone();
         eventually(async || (clock.now() >= ticket.next_check_in).then_some(())).await;
         store.check_in(ticket).await.unwrap();

@@ -60,7 +60,7 @@ async fn the_rights_in_the_manual_are_enough() {
 
 async fn goes_in_and_out(store: &RedisStore) {
     let pass = admitted(store, 1).await;
-    let ticket = queued(store, 7 << 64 | 2).await;
+    let ticket = queued(store, 7 << 96 | 2).await;
     store.check_in(ticket).await.unwrap();
     assert!(matches!(store.renew(pass).await.unwrap(), Renewal::Renew(_)));
     store.configure(|rules| rules.queueing_method(QueueingMethod::Random)).await.unwrap();

@@ -219,7 +219,7 @@ fn never_early_fails_for_a_room_that_admits_fewer_per_minute_than_it_may() {
 fn never_early_finds_a_slot_that_is_not_given_away() {
     waiting_room_test::run(async |clock| {
         // Two visitors get in, and the third waits for longer than their sessions can last.
-        let third = IpAddr::from(Ipv4Addr::new(198, 18, 0, 3));
+        let third = IpAddr::from(Ipv4Addr::new(198, 20, 2, 3));
         let wait = move |client| if client == third { 10 * MINUTE } else { Duration::ZERO };
         let times = Arrivals::at([Duration::ZERO, SECOND, 2 * SECOND]);
         let record = crowd(3, times).visit(arbitrary_shop(clock, wait), clock).await;
@@ -316,7 +316,7 @@ fn every_visitor_admitted_fails_for_a_room_that_is_paused() {
 #[test]
 fn waits_at_most_names_the_longest_wait_even_of_a_visitor_that_gave_up() {
     waiting_room_test::run(async |clock| {
-        let wait = |client| if client == IpAddr::from([198, 18, 0, 2]) { MINUTE } else { SECOND };
+        let wait = |client| if client == IpAddr::from([198, 19, 1, 2]) { MINUTE } else { SECOND };
         let record = one_by_one().visit(arbitrary_shop(clock, wait), clock).await;
         record.waits_at_most(MINUTE);
         let message = message_of(|| record.waits_at_most(30 * SECOND));

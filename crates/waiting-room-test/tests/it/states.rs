@@ -71,7 +71,7 @@ fn a_state_that_a_room_cannot_be_in_is_refused_with_the_rule() {
         );
         let short = config(3).session_duration(SECOND);
         assert_eq!(
-            refused(short, RoomState::new().active(3).waiting(1)).await,
+            refused(short, RoomState::new().active(3).waiting(9)).await,
             "active is 0 after all visitors came, expected 3"
         );
     });

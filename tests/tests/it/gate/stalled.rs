@@ -10,14 +10,12 @@ use axum::{
 };
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
-use http_body::Frame;
-use http_body_util::StreamBody;
+use http_body_util::channel::Channel;
 use reqwest::{Client, Response};
 use tokio::{
     task::{self, JoinHandle},
     time::{self, Instant},
 };
-use tokio_stream::wrappers::IntervalStream;
 
 use super::*;
 
@@ -45,14 +43,20 @@ async fn a_reader_that_never_reads_loses_its_permit() {
 async fn an_upload_of_a_few_bytes_a_second_loses_its_permit() {
     for wire in [Wire::Http1, Wire::Http2] {
         let works = Works::open(gate(1), |app, _| app);
-        let drip = IntervalStream::new(time::interval(10 * BEAT));
-        let drip = drip.map(|_| Ok::<_, Infallible>(Frame::data(Bytes::from_static(b"x"))));
+        let (mut drip, body) = Channel::<Bytes, Infallible>::new(1);
+        let drips = task::spawn(async move {
+            let mut beat = time::interval(10 * BEAT);
+            while drip.send_data(Bytes::from_static(b"x")).await.is_ok() {
+                beat.tick().await;
+            }
+        });
         let upload = wire.client().post(works.url("/echo"));
-        let upload = upload.body(reqwest::Body::wrap(StreamBody::new(drip))).send();
+        let upload = upload.body(reqwest::Body::wrap(body)).send();
         let upload = task::spawn(upload);
         works.has(1, 0).await;
         finished(wire.crowd([works.url("/quick")]), "quick").await;
         upload.abort();
+        drips.abort();
     }
 }
 

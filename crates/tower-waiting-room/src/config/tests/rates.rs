@@ -171,7 +171,7 @@ fn errors_in_a_limit_name_the_field() {
         (
             r#"{ "key": "path", "rate_limit": { "unit": "day", "requests_per_unit": 1.5 } }"#
                 .to_owned(),
-            "rate_limits[0].rate_limit.requests_per_unit is 1.5, expected a whole number",
+            "invalid type: floating point `1.5`, expected a whole number, or a string in quotes",
         ),
         (
             format!(r#"{{ "key": "path", {rate} }}, {{ "key": "path", {rate} }}"#),

@@ -57,7 +57,8 @@ async fn the_path_serves_only_streams_and_only_that_path_does() {
 
 #[tokio::test(start_paused = true)]
 async fn above_the_bounds_visitors_poll_and_a_closed_stream_makes_room() {
-    let push = Push::at(PATH).max_streams(3).max_streams_per_network(2);
+    // Half of the streams are for tickets without a place.
+    let push = Push::at(PATH).max_streams(6).max_streams_per_network(2);
     let room = Room::new(config().push(push));
     room.guest().await;
     let waiting = |last: u8| {
@@ -75,8 +76,11 @@ async fn above_the_bounds_visitors_poll_and_a_closed_stream_makes_room() {
     assert_eq!(refusal(third).await, (429, "refused:push_network_full".to_owned()));
     held.push(waiting(2).await);
     assert!(held.iter().all(|(answer, _)| answer.status == StatusCode::OK));
-    let (fourth, _) = waiting(3).await;
+    let (fourth, mut placed) = waiting(3).await;
     assert_eq!(refusal(fourth).await, (503, "refused:push_full".to_owned()));
+    sleep(secs(2)).await;
+    placed.get("/").await;
+    assert_eq!(placed.from(3).await.status, StatusCode::OK);
     // Its place does not depend on push.
     assert_eq!(visitor.get("/").await.json().await["waitingRoom"]["status"], "waiting");
     held.remove(0);
@@ -116,10 +120,10 @@ async fn a_hundred_thousand_unread_streams_are_bounded_and_give_way() {
     });
     let answers = join_all(unread).await;
     let open = answers.iter().filter(|answer| answer.status == StatusCode::OK).count();
-    assert_eq!(open, 500);
+    assert_eq!(open, 250, "half of them");
     // The sockets are still there, but they no longer keep others from a stream.
     sleep(secs(60)).await;
-    let mut read = room.crowd(500).await;
+    let mut read = room.crowd(250).await;
     for (_, stream) in &mut read {
         assert!(stream.event().await.is_some());
     }
