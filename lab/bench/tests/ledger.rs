@@ -73,5 +73,5 @@ const SLOTS: u32 = 10;
 const RULES: EscrowRules =
     EscrowRules::new().session(Duration::from_secs(10)).heartbeat(Duration::from_secs(1));
 
-/// The most messages of a site before the ledger has told it what it may use.
+/// The maximum number of messages of a site before the ledger has told it what it may use.
 const MAX_TURNS: u32 = 8;

@@ -51,7 +51,7 @@ impl Replica {
         address_of(&self.server)
     }
 
-    /// From now on, the replica receives nothing any more, although its connection stays open.
+    /// From now on, the replica receives nothing, although its connection stays open.
     pub fn falls_behind(&self) {
         self.link.set(Weather::Still);
     }

@@ -41,12 +41,12 @@ struct Entrant {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recomputed {
-    /// The visitors who were told a number.
+    /// The number of visitors who were told a number in the draw.
     pub entrants: u64,
-    /// The visitors whose place follows from what is published.
+    /// The number of visitors whose place can be computed from the published data.
     pub recomputed: u64,
-    /// The visitors whose place does not follow from it, or is not the one that they were told, and
-    /// the answers that contradict an earlier one.
+    /// The number of visitors whose place cannot be computed from that data, or is not the place
+    /// that they were told, plus the number of answers that contradict an earlier answer.
     pub mismatches: u64,
     /// The published order.
     pub(crate) order: Option<Shuffle>,

@@ -291,8 +291,8 @@ impl Witness {
         report
     }
 
-    /// Locks the view. The oracle does not panic, so a poisoned lock means that a visitor's task
-    /// did, and the view is consistent.
+    /// Locks the view. The oracle never panics while it changes the view. If the lock is poisoned,
+    /// a visitor's task has panicked, and the view is still consistent.
     pub(crate) fn lock(&self) -> MutexGuard<'_, View> {
         self.view.lock().unwrap_or_else(PoisonError::into_inner)
     }

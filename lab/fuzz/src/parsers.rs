@@ -18,7 +18,8 @@ pub(crate) struct Parser {
     pub(crate) bounds: Bounds,
 }
 
-/// The most bytes of an input, and how many times the cost of an ordinary one it may cost.
+/// The maximum length of an input in bytes, and how many times the cost of an ordinary input it may
+/// cost.
 type Bounds = (usize, f64);
 
 /// A document of the operator. Its cost has to be linear in its length.

@@ -32,8 +32,8 @@ impl Oracle {
         self
     }
 
-    /// Records the visitor's number in the draw, and its place if there is one, as an answer has
-    /// told the visitor. Call it before the oracle learns of that answer.
+    /// Records the visitor's number in the draw, and its place if there is one, as an answer to the
+    /// visitor states them. Call it before the oracle learns of that answer.
     pub fn numbered(&mut self, visitor: VisitorNo, number: u32, place: Option<u32>) {
         // An answer with a place was given after the start, even if it is the first one.
         let at = place.map_or(Timestamp::ZERO, |_| Timestamp::MAX);

@@ -72,8 +72,8 @@ impl Line {
         self.standing.remove(&(lapse.arrived, lapse.key));
     }
 
-    /// Whether fewer than `bound` other visitors may stand before one who arrived by `arrived_by`
-    /// and has the entry `own`.
+    /// Returns whether fewer than `bound` other visitors could be ahead of a visitor who arrived by
+    /// `arrived_by` and has the entry `own`.
     pub(super) fn has_fewer_before(
         &self,
         bound: i64,

@@ -70,8 +70,8 @@ pub struct EventReport {
     pub draw_mismatches: u64,
 }
 
-/// The limits that were certainly exceeded. During an event, other limits apply than those of the
-/// report.
+/// The limits that were certainly exceeded. During an event, the limits that apply are not those in
+/// the report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Exceeded {
     pub active: bool,

@@ -68,7 +68,7 @@ impl Oracle {
         self.forget_if_over(visitor);
     }
 
-    /// Draws the conclusions that no request in flight can change any more.
+    /// Draws the conclusions that no request in flight can still change.
     pub(super) fn settle(&mut self) {
         let (oldest, epoch) = self
             .flights

@@ -120,7 +120,7 @@ impl Visitor {
         }
     }
 
-    /// Whether nothing that is known of this visitor can matter any more.
+    /// Whether nothing that is known of this visitor can still matter.
     pub(super) const fn is_over(&self) -> bool {
         self.gave_up && self.session.is_none() && self.standing.is_none()
     }

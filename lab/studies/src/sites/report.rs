@@ -122,7 +122,7 @@ fn quantile(of: &Histogram<u32>, quantile: f64) -> Option<f64> {
     (!of.is_empty()).then(|| of.value_at_quantile(quantile) as f64)
 }
 
-/// The time from the first fault until no slot was stranded any more.
+/// The time from the first fault until no slot was stranded.
 fn recovery_s(scenario: &Scenario, seen: &Seen) -> Option<f64> {
     let first_fault = scenario.faults.iter().map(|fault| fault.from).reduce(f64::min)?;
     let last_stranded = f64::from(seen.last_stranded?) / f64::from(SECOND);

@@ -247,7 +247,7 @@ fn active_after_a_fence_that_was_forgotten(mutant: Mutant) -> u32 {
     world.apply(&bounds, &Event::LoseGlobal);
     world.apply(&bounds, &Event::SwitchOn(0));
     for tick in 3..bounds.session {
-        // From tick 6 on the site is cut off, so that it is not asked for its slot any more.
+        // From tick 6 on, the site is cut off, so that it is no longer asked for its slot.
         if tick < 6 {
             world.settle(&bounds);
         }
