@@ -117,7 +117,7 @@ RULE = Thing(
         ),
         before(
             f"{LAYER}/config/room.rs",
-            "    /// Sets the maximum number of places that the visitors of one network may hold",
+            "    /// Sets the share of the slots and of the line that one network may have while others want them.",
             """    /// Sets the number of places in the line that newcomers do not get. The default is 0.
     pub fn line_reserve(self, places: u32) -> Self {
         self.rules(|rules| rules.line_reserve(places))

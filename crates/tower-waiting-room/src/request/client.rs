@@ -288,8 +288,13 @@ impl RequestPurpose {
 /// Returns whether a header states that the browser prepares for a visit that may never happen. The
 /// value may have parameters, such as `prefetch;prerender`.
 fn is_speculative(value: &[u8]) -> bool {
-    let token = value.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
+    let token = begin(value).split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
     [&b"prefetch"[..], b"prerender", b"preview"].iter().any(|word| token.eq_ignore_ascii_case(word))
+}
+
+/// Returns the part of a header in which its first value is.
+fn begin(value: &[u8]) -> &[u8] {
+    &value[..value.len().min(MAX_VALUE_LEN)]
 }
 
 /// Returns whether a content type denotes gRPC or gRPC-Web. It may have a suffix, such as `+proto`,
@@ -305,7 +310,8 @@ fn is_grpc(content_type: &[u8]) -> bool {
 /// Returns the media type in which a gRPC-Web client reads its answer, or `None` for a native
 /// client. A client may send binary messages and accept text.
 pub(crate) fn grpc_web_type(headers: &HeaderMap) -> Option<&[u8]> {
-    let first = |name| headers.get(name)?.as_bytes().split(|byte| b",;".contains(byte)).next();
+    let first =
+        |name| begin(headers.get(name)?.as_bytes()).split(|byte| b",;".contains(byte)).next();
     let is_web = |value: &&[u8]| is_grpc(value) && value.get(16) == Some(&b'-');
     let content_type = first(CONTENT_TYPE).filter(is_web)?;
     Some(first(ACCEPT).filter(is_web).unwrap_or(content_type).trim_ascii())
@@ -431,6 +437,9 @@ const SPECULATION: [HeaderName; 4] = [
     HeaderName::from_static("x-moz"),
     HeaderName::from_static("x-purpose"),
 ];
+
+/// The maximum number of bytes of a header that are searched for the end of its first value.
+const MAX_VALUE_LEN: usize = 128;
 
 /// The maximum number of bytes of the `Accept` header that are parsed. Browsers send up to 135.
 const MAX_ACCEPT_LEN: usize = 160;

@@ -93,6 +93,7 @@ impl Iterator for Chain<'_> {
         };
         let entry = self.take_last(line);
         Some(entry.and_then(|entry| match self.syntax {
+            Syntax::Elements if entry.len() > MAX_ELEMENT_LEN => None,
             Syntax::Elements => entry::forwarded_for(entry).and_then(entry::address),
             Syntax::Nodes => entry::address(entry),
         }))
@@ -101,6 +102,9 @@ impl Iterator for Chain<'_> {
 
 /// The maximum number of entries that are read. No real request passes through this many proxies.
 pub(super) const MAX_ENTRIES: usize = 32;
+
+/// The maximum length of an element of `Forwarded` that is parsed, in bytes.
+const MAX_ELEMENT_LEN: usize = 256;
 
 /// The maximum number of bytes that are read over all lines, from the end. Reading stops at the first
 /// address that is not a trusted proxy's, so only the entries of proxies count.
