@@ -75,9 +75,12 @@ def apply(tree, edits):
 
 def write(tree):
     """Makes the copy equal to the tree. A file that is the same already keeps its time."""
-    for path in COPY.rglob("*"):
+    # The deepest first: a folder that has become empty, such as that of a crate, goes too.
+    for path in sorted(COPY.rglob("*"), reverse=True):
         if path.is_file() and str(path.relative_to(COPY)) not in tree:
             path.unlink()
+        elif path.is_dir() and not any(path.iterdir()):
+            path.rmdir()
     for name, content in tree.items():
         path = COPY / name
         if not path.is_file() or path.read_bytes() != content:

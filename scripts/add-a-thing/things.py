@@ -547,7 +547,7 @@ FORMAT = Thing(
             "    json: Option<u16>,",
             "    csv: Option<u16>,\n",
         ),
-        before("docs/answers.md", "| program that accepts only text |", "| program that prefers a table | its place, `text/csv` | the same |\n"),
+        before("docs/answers.md", "| | other `Accept` |", "| | `Accept: text/csv` | its place, `text/csv` | same | | curl |\n"),
         before("docs/configuration-file.md", "|`json`|", "|`csv`|`200`, `202`, `429`, `503`|`429`|Programs that get CSV.|\n"),
         Edit("docs/configuration-file.schema.json", '          "json": 503,\n          "nav', '          "csv": 503,\n          "json": 503,\n          "nav'),
         before(
