@@ -227,6 +227,23 @@ async fn an_operator_changes_the_share_while_the_room_is_in_use() {
     assert_eq!(cause, "shares is 0, expected at least 1");
 }
 
+#[tokio::test]
+async fn a_network_that_holds_more_than_its_share_and_a_family_is_reported_while_others_wait() {
+    for (slots, is_reported) in [(10, false), (11, true)] {
+        let house = House::new(shares(Shares::Auto).total_active_users(slots));
+        for _ in 0..slots {
+            assert!(Visitor::default().send(&house, from("192.0.2.1")).await.is_inside());
+        }
+        let reported = async || {
+            house.handle().room().unwrap().snapshot().await.unwrap();
+            house.handle().misconfigurations().contains(&Misconfiguration::OneNetwork)
+        };
+        assert!(!reported().await, "no visitor waits");
+        comes(&house, || from("198.51.100.1")).await;
+        assert_eq!(reported().await, is_reported, "{slots}");
+    }
+}
+
 /// Lets two visitors of one address take both slots and renew them while a visitor of another
 /// network waits. Returns the cookies of the two, which outlive the pass by one lifetime of it, and
 /// whether the other is inside once their first passes are over.
@@ -245,9 +262,6 @@ async fn yields(config: WaitingRoomConfigBuilder) -> (Vec<String>, bool) {
         assert!(seen.is_inside());
         cookies.push(seen.header("set-cookie").unwrap().to_owned());
     }
-    house.handle().room().unwrap().snapshot().await.unwrap();
-    let found = house.handle().misconfigurations();
-    assert!(found.contains(&Misconfiguration::OneNetwork), "{found:?}");
     house.advance(71);
     (cookies, other.send(&house, from("198.51.100.1")).await.is_inside())
 }

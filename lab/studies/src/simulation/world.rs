@@ -210,7 +210,8 @@ impl<D: Door> Run<D> {
     }
 
     fn decide(&mut self, who: u32) {
-        let id = VisitorId::new(self.rng.random());
+        // Each visitor comes from elsewhere, so no share of a network matters.
+        let id = VisitorId::new(self.rng.random()).of_network(None);
         let person = &mut self.people[who as usize];
         let reply = self.door.ask(person.token, id, self.now);
         person.outcome = match reply {
