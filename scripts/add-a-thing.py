@@ -74,16 +74,18 @@ def apply(tree, edits):
 
 
 def write(tree):
-    """Makes the copy equal to the tree. A file that is the same already keeps its time."""
+    """Makes the copy equal to the tree. A file that no thing changes keeps its time if it is the same already."""
     # The deepest first: a folder that has become empty, such as that of a crate, goes too.
     for path in sorted(COPY.rglob("*"), reverse=True):
         if path.is_file() and str(path.relative_to(COPY)) not in tree:
             path.unlink()
         elif path.is_dir() and not any(path.iterdir()):
             path.rmdir()
+    # Cargo may have built the original of a file since it was written, in the same folder.
+    edited = {edit.path for thing in THINGS for edit in thing.edits}
     for name, content in tree.items():
         path = COPY / name
-        if not path.is_file() or path.read_bytes() != content:
+        if name in edited or not path.is_file() or path.read_bytes() != content:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
             path.chmod((ROOT / name).stat().st_mode if (ROOT / name).exists() else 0o644)

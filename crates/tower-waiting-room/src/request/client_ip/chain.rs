@@ -66,7 +66,11 @@ impl<'a> Chain<'a> {
         self.entries_left = self.entries_left.checked_sub(1)?;
         // Only the part of the line within the bound is searched, so a longer line causes no
         // additional work.
-        let beyond = line.len().saturating_sub(self.bytes_left);
+        let most = match self.syntax {
+            Syntax::Elements => self.bytes_left.min(MAX_ELEMENT_LEN),
+            Syntax::Nodes => self.bytes_left,
+        };
+        let beyond = line.len().saturating_sub(most);
         let within = &line[beyond..];
         let comma = match self.syntax {
             Syntax::Elements => entry::last_comma(within),
@@ -93,7 +97,6 @@ impl Iterator for Chain<'_> {
         };
         let entry = self.take_last(line);
         Some(entry.and_then(|entry| match self.syntax {
-            Syntax::Elements if entry.len() > MAX_ELEMENT_LEN => None,
             Syntax::Elements => entry::forwarded_for(entry).and_then(entry::address),
             Syntax::Nodes => entry::address(entry),
         }))
@@ -103,7 +106,7 @@ impl Iterator for Chain<'_> {
 /// The maximum number of entries that are read. No real request passes through this many proxies.
 pub(super) const MAX_ENTRIES: usize = 32;
 
-/// The maximum length of an element of `Forwarded` that is parsed, in bytes.
+/// The maximum length of an element of `Forwarded`, in bytes.
 const MAX_ELEMENT_LEN: usize = 256;
 
 /// The maximum number of bytes that are read over all lines, from the end. Reading stops at the first
