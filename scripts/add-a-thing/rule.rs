@@ -45,7 +45,10 @@ async fn the_store_obeys_the_rule_as_the_model_does() {
 
 /// Runs the suite against a store that loses its data at each restart, and returns how often a visitor
 /// was refused because the line was full.
-async fn agrees<S: Store>(plan: SuitePlan, build: impl AsyncFnMut(RoomRules, ManualClock) -> S) -> u64 {
+async fn agrees<S: Store>(
+    plan: SuitePlan,
+    build: impl AsyncFnMut(RoomRules, ManualClock) -> S,
+) -> u64 {
     let ran = run(plan, build).await;
     ran.unwrap_or_else(|divergence| panic!("{divergence}")).count("refused:line_full")
 }
