@@ -53,9 +53,8 @@ pub enum Misconfiguration {
     /// No tokio runtime is running. Requests that would have to wait for a permit or in a leaky
     /// queue are refused, and stalled readers of responses are not detected.
     NoRuntime,
-    /// Visitors wait, while one network holds more slots or places than
-    /// [`Shares::Auto`](crate::room::Shares::Auto) gives it. It is found when the figures of the room
-    /// are read.
+    /// Visitors wait, while one network holds more than ten slots or places, and more than its
+    /// [share](crate::room::Shares). It is found when the figures of the room are read.
     OneNetwork,
     /// The address of the connection is unknown, but a limit, a gate, a bypass rule or the
     /// shares of the room need it. A hard per-address limit or a per-address gate refuses the
@@ -147,8 +146,9 @@ impl fmt::Display for Misconfiguration {
                  enabled"
             }
             Self::OneNetwork => {
-                "one network holds more than a quarter of the slots, or as many places, while visitors \
-                 wait: see the figures of the room, and name your proxies in client_ip if it is one"
+                "one network holds more slots or places than its share while visitors wait: if it is \
+                 one of your proxies, name it in client_ip, and if it is a school or an office, raise \
+                 shares"
             }
             Self::PeerUnknown => {
                 "the address of the connection is unknown: serve the application with connect info \

@@ -87,6 +87,8 @@ impl WaitingRoomConfigBuilder {
     /// [trusted](crate::TrustedProxies). If the server does not report the address of connections,
     /// shares have no effect, and
     /// [`Misconfiguration::PeerUnknown`](crate::config::Misconfiguration::PeerUnknown) is reported.
+    ///
+    /// On Redis, only the number of places of an address is limited.
     pub fn shares(self, shares: Shares) -> Self {
         self.rules(|rules| rules.shares(shares))
     }
@@ -94,7 +96,8 @@ impl WaitingRoomConfigBuilder {
     /// Sets the time after its admission beyond which a session is not prolonged while visitors
     /// wait. The default is 1 hour; `None` means that sessions are prolonged without end.
     ///
-    /// Never more sessions end for this reason than visitors wait.
+    /// Never more sessions end for this reason than visitors wait. On Redis, the setting has no
+    /// effect.
     pub fn longest_visit(self, duration: impl Into<Option<Duration>>) -> Self {
         self.rules(|rules| rules.longest_visit(duration))
     }

@@ -3,13 +3,12 @@
 use std::{
     ops::ControlFlow::{self, Break, Continue},
     sync::Arc,
-    time::Duration,
 };
 
 use http::{Extensions, HeaderMap, Method};
 use waiting_room_core::{
     Pass, Reason, RoomRules, StoreError, Ticket, Timestamp, Verdict,
-    room::{RoomMode, event::RoomPlan},
+    room::{RoomMode, Timing, event::RoomPlan},
 };
 
 use super::{
@@ -233,7 +232,7 @@ impl Pipeline {
         journey: &mut Journey,
     ) -> Reply {
         let now = journey.times(&self.clock).now;
-        let ticket = room.first_ticket(head, now, |_| COOKIE_TEST_INTERVAL);
+        let ticket = room.first_ticket(head, now, |_| Timing::COOKIE_TEST_INTERVAL);
         journey.token = Some(room.ticket_token(&ticket));
         journey.visitor = Visitor::Outside(Some(ticket));
         Reply::queued(Reason::QueuedCookieTest, &ticket, now)
@@ -251,6 +250,3 @@ impl Pipeline {
 fn is_robots_txt(head: &RequestHead<'_>) -> bool {
     head.uri().path() == "/robots.txt" && matches!(*head.method(), Method::GET | Method::HEAD)
 }
-
-/// The time after which a browser is asked to return its first ticket, as in core.
-const COOKIE_TEST_INTERVAL: Duration = Duration::from_secs(1);

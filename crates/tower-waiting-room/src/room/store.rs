@@ -18,7 +18,7 @@ use tokio::{runtime::Handle, time::Instant};
 use waiting_room_core::{
     Pass, RoomRules, Store, StoreError, Timestamp, Verdict,
     room::{
-        PassHome, Renewal, RoomNode, RoomSnapshot, Shares,
+        PassHome, Renewal, RoomNode, RoomSnapshot,
         event::{RoomPlan, Schedule},
     },
 };
@@ -47,12 +47,12 @@ pub(crate) struct Operated {
 }
 
 impl Operated {
-    /// Returns the figures of the room, and reports a network that holds more than the share that a
-    /// network has by default while others wait.
+    /// Returns the figures of the room, and reports a network that holds more than its share while
+    /// visitors wait.
     pub(crate) async fn snapshot(&self) -> Result<RoomSnapshot, StoreError> {
         let room = self.store.snapshot().await?;
-        let share =
-            Shares::Auto.slots(room.total_active_users).map_or(u32::MAX, |[share, ..]| share);
+        let shares = self.store.rules().shares.slots(room.total_active_users);
+        let share = shares.map_or(u32::MAX, |[narrow, ..]| narrow);
         let held = room.slots_of_one_network.max(room.places_of_one_network);
         if room.present > 0 && held > share.max(FEW) {
             self.telemetry.misconfigured(Misconfiguration::OneNetwork);

@@ -229,8 +229,11 @@ async fn an_operator_changes_the_share_while_the_room_is_in_use() {
 
 #[tokio::test]
 async fn a_network_that_holds_more_than_its_share_and_a_family_is_reported_while_others_wait() {
-    for (slots, is_reported) in [(10, false), (11, true)] {
-        let house = House::new(shares(Shares::Auto).total_active_users(slots));
+    let office = Shares::Limit(11);
+    for (share, slots, is_reported) in
+        [(Shares::Auto, 10, false), (Shares::Auto, 11, true), (office, 11, false)]
+    {
+        let house = House::new(shares(share).total_active_users(slots));
         for _ in 0..slots {
             assert!(Visitor::default().send(&house, from("192.0.2.1")).await.is_inside());
         }
@@ -240,7 +243,7 @@ async fn a_network_that_holds_more_than_its_share_and_a_family_is_reported_while
         };
         assert!(!reported().await, "no visitor waits");
         comes(&house, || from("198.51.100.1")).await;
-        assert_eq!(reported().await, is_reported, "{slots}");
+        assert_eq!(reported().await, is_reported, "{share:?} of {slots}");
     }
 }
 

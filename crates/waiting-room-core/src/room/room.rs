@@ -51,7 +51,7 @@ use crate::{
         estimate::Estimate,
         line::{Draw, Line, PlaceOrder},
         sessions::Sessions,
-        timing::Purpose,
+        timing::{Purpose, Timing},
         verdict::bucket,
     },
 };
@@ -85,8 +85,6 @@ impl Room {
     /// The time for which a visitor is present after a check-in, in half check-in intervals. The
     /// third half interval allows for delays in the client and its network.
     const PRESENT_FOR_HALVES: u32 = 3;
-    /// The check-in interval of a client that only has to prove that it returns cookies.
-    const COOKIE_TEST_INTERVAL: Duration = Duration::from_secs(1);
     /// The time between two draws of [`QueueingMethod::Random`].
     const LOTTERY: Duration = Duration::from_secs(60);
 
@@ -309,7 +307,7 @@ impl Room {
         }
         match self.may_enter(self.line.present(), now) {
             Ok(Reason::AdmittedSlot) if self.is_cookie_tested() => {
-                self.first_ticket(id, Self::COOKIE_TEST_INTERVAL, Reason::QueuedCookieTest, now)
+                self.first_ticket(id, Timing::COOKIE_TEST_INTERVAL, Reason::QueuedCookieTest, now)
             }
             Ok(reason) => self.admit(id, now, reason, now),
             Err(reason) if self.rules.queueing_method == QueueingMethod::Reject => {

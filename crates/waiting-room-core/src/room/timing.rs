@@ -31,6 +31,10 @@ impl RoomRules {
 }
 
 impl Timing<'_> {
+    /// The check-in interval of a client that only has to prove that it returns cookies.
+    #[doc(hidden)]
+    pub const COOKIE_TEST_INTERVAL: Duration = Duration::from_secs(1);
+
     /// Returns the age at which a pass becomes due for renewal: an eighth of the session duration.
     ///
     /// Renewing the pass on every request would cost one store call per request. With renewal at
