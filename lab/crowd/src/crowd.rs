@@ -179,7 +179,7 @@ mod tests {
             assert!(plans.iter().all(|plan| plan.arrival < MINUTE && !plan.thoughts.is_empty()));
             let share = |of: &dyn Fn(&Plan) -> bool| plans.iter().filter(|plan| of(plan)).count();
             assert!((20..=200).contains(&share(&|plan| plan.memory == Memory::Forgets)));
-            assert!((600..=1_400).contains(&share(&|plan| plan.ending == Ending::Checkout)));
+            assert!((500..=900).contains(&share(&|plan| plan.ending == Ending::Checkout)));
             assert!((100..=400).contains(&share(&|plan| plan.absence.is_some())));
             assert!((200..=600).contains(&share(&|plan| plan.patience.is_some())));
         }
