@@ -16,8 +16,7 @@ pub(crate) enum SlotsOf {
 }
 
 /// The settings that no script reads, because scripts read what follows from them.
-const UNREAD: [&str; 5] =
-    ["longest_session_duration", "longest_visit", "recovery", "session_duration", "shares"];
+const UNREAD: [&str; 3] = ["longest_session_duration", "recovery", "session_duration"];
 
 /// Returns the fields of the rules as scripts read them, each with its name and its value: the
 /// [settings](RoomRules::SETTINGS), and what follows from them.
@@ -32,14 +31,12 @@ fn fields(rules: &RoomRules, lifetime: Duration, slots_of: SlotsOf) -> Vec<(Stri
         Duration::ZERO => Duration::ZERO,
         hold => hold.max(lifetime),
     };
-    let places = rules.shares.places(rules.total_active_users, rules.line_capacity);
     let is_shadow = rules.shares.is_shadow();
     let mut fields = vec![
         ("hold_us".to_owned(), micros(hold)),
         ("lifetime_us".to_owned(), micros(rules.timing().pass_lifetime())),
         ("rate".to_owned(), format!("{:?}", rules.timing().configured_rate())),
-        ("places_per_network".to_owned(), places.map_or(String::new(), |most| most[0].to_string())),
-        ("places_per_network_in_shadow".to_owned(), if is_shadow { "1" } else { "" }.to_owned()),
+        ("shares_in_shadow".to_owned(), if is_shadow { "1" } else { "" }.to_owned()),
     ];
     for setting in RoomRules::SETTINGS.iter().filter(|setting| !UNREAD.contains(&setting.name())) {
         let name = setting.name();
@@ -132,8 +129,8 @@ mod tests {
         assert_eq!(names.split(',').count(), values.len());
         for (name, value) in fields(&shadow, Duration::ZERO, SlotsOf::Rules) {
             let expected = match &*name {
-                "places_per_network" => "3",
-                "places_per_network_in_shadow" => "1",
+                "shares" => "3",
+                "shares_in_shadow" => "1",
                 "cookie_test" => "",
                 "refresh_interval_us" => "20000000",
                 "session_renewal" => "sliding",

@@ -314,6 +314,8 @@ impl Shared {
         self.take_changed(head.version, &rules, &said.bytes()?, said.fields()?);
         let tag: u32 = said.number()?;
         let entrants: u32 = said.number()?;
+        let slots_of_one_network = said.number()?;
+        let places_of_one_network = said.number()?;
         let known = self.known();
         let mut snapshot = RoomSnapshot::empty(head.now, &known.plan().rules_at(head.now));
         let of_draw = |commitment: Commitment| (commitment.tag() == tag).then_some(entrants);
@@ -329,6 +331,8 @@ impl Shared {
         snapshot.admissions_per_minute = head.per_second * 60.0;
         snapshot.first_touches_in_last_minute = first_touches;
         snapshot.abandoned = abandoned;
+        snapshot.slots_of_one_network = slots_of_one_network;
+        snapshot.places_of_one_network = places_of_one_network;
         Ok((snapshot, is_more))
     }
 

@@ -73,9 +73,8 @@ async fn agrees_with_the_model(engine: Engine) {
 /// Runs one stream of commands. With odd seeds, the server loses its data at each restart.
 async fn run(client: &redis::Client, seed: u64) -> Result<Coverage, Divergence> {
     let durability = if seed.is_multiple_of(2) { Durability::Lasts } else { Durability::Forgets };
-    let plan = SuitePlan::new(seed, number("CONFORMANCE_COMMANDS", COMMANDS))
-        .durability(durability)
-        .narrow_places_only();
+    let plan =
+        SuitePlan::new(seed, number("CONFORMANCE_COMMANDS", COMMANDS)).durability(durability);
     let lives = Cell::new(0);
     conformance::run(plan, async |rules, clock| {
         if durability == Durability::Forgets {

@@ -138,7 +138,6 @@ fn rules() -> RoomRules {
         .session_duration(Duration::from_secs(40))
         .refresh_interval(Duration::from_secs(20))
         .place_retention(Duration::from_secs(300))
-        .shares(Shares::Limit(8))
 }
 
 /// Returns the rules with each variant of each option. A variant that is added to an option does not

@@ -76,7 +76,7 @@ pub async fn run<S: Store>(
     let mut run = SuiteRun {
         plan,
         store: build(settings.clone(), clock.clone()).await,
-        model: Model::new(settings.clone(), plan.sharing, START),
+        model: Model::new(settings.clone(), START),
         settings,
         built: START,
         now: START,
@@ -97,7 +97,7 @@ pub async fn run<S: Store>(
             Command::Restart => {
                 run.store = build(run.settings.clone(), clock.clone()).await;
                 if plan.durability == Durability::Forgets {
-                    run.model = Model::new(run.settings.clone(), plan.sharing, run.now);
+                    run.model = Model::new(run.settings.clone(), run.now);
                     run.built = run.now;
                     commands.saw_restart();
                 }
@@ -455,10 +455,8 @@ fn snapshot(
     expected.line_capacity = settings.line_capacity;
     expected.oldest_wait = numbers.oldest_wait.unwrap_or(given.oldest_wait);
     expected.abandoned = numbers.abandoned;
-    if let Some([slots, places]) = numbers.of_one_network {
-        expected.slots_of_one_network = count(slots);
-        expected.places_of_one_network = count(places);
-    }
+    [expected.slots_of_one_network, expected.places_of_one_network] =
+        numbers.of_one_network.map(count);
     expected.mode = settings.mode;
     expected
 }
