@@ -39,10 +39,14 @@ end
 -- Returns the late place that enters the line next, and the key with its rank, if it is due.
 local function first_late()
     local first, its_key, its_rank
+    local function is_before(id, rank)
+        -- Lua compares strings by the rules of a language.
+        return rank < its_rank or rank == its_rank and struct.unpack('>I7', id) < struct.unpack('>I7', first)
+    end
     for _, key in ipairs(room.queueing_method == 'random' and {ARRIVALS} or {PRESENT, ARRIVALS}) do
         local due = redis.call('ZRANGEBYSCORE', key, digits(LATE), digits(LATE + room.entered * UNIT),
             'WITHSCORES', 'LIMIT', 0, 1)
-        if due[1] and (not first or tonumber(due[2]) < its_rank) then
+        if due[1] and (not first or is_before(due[1], tonumber(due[2]))) then
             first, its_key, its_rank = due[1], key, tonumber(due[2])
         end
     end
