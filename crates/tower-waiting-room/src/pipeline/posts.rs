@@ -47,8 +47,9 @@ impl Pipeline {
         }
     }
 
-    /// Answers the request of an admitted visitor that is not for the application: the script of the
-    /// waiting page sends a poll to ask whether it may reload the page, and a link leads to a page.
+    /// Answers a request of an admitted visitor that is not meant for the application: the script
+    /// of the waiting page sends a poll to ask whether it may reload the page, and a link leads to
+    /// a page.
     #[inline]
     pub(super) fn admitted(
         room: &RoomStage,

@@ -68,8 +68,8 @@ impl Pipeline {
         !(is_inside || has_token || is_explained) && journey.undelivered.is_none()
     }
 
-    /// Takes the values that a request holds until its response out of the journey, or returns
-    /// `None` if the request holds nothing.
+    /// Moves the values that a request holds until its response out of the journey. Returns `None`
+    /// if there are none.
     #[inline]
     pub(crate) fn held(self: &Arc<Self>, journey: &mut Journey) -> Option<Held> {
         self.holding(journey.report.take(), mem::take(&mut journey.permits))

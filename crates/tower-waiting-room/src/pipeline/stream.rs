@@ -65,7 +65,8 @@ pub(crate) struct EventStream {
     asked_at: Instant,
     /// The time from the last question to the next one, unless the stream is at the front.
     interval: Duration,
-    /// Whether the store did not answer the last question, so that the stream waits to ask again.
+    /// Whether the store did not answer the last question. The stream then waits before it asks
+    /// again.
     has_failed: bool,
     /// The time of the last event or comment.
     sent_at: Instant,
@@ -77,8 +78,9 @@ pub(crate) struct EventStream {
 }
 
 impl EventStream {
-    /// The time between two checks by a stream at the front. Together with the call when a session
-    /// ends on this node, this bounds how long a slot can be free without its visitor knowing.
+    /// The time between two checks by a stream at the front. As streams are also called when a
+    /// session ends on this node, this bounds the time for which a slot can be free before its
+    /// visitor knows.
     const LOOK: Duration = Duration::from_millis(500);
     /// The time for which a visitor is still present after it has been told that it is its turn.
     const TURN: Duration = Duration::from_secs(10);
@@ -226,7 +228,7 @@ impl EventStream {
             }
             Ok(Verdict::Wait { ticket, reason }) => self.waits(room, ticket, &reason),
             Ok(Verdict::Refuse { .. }) => self.end(StreamEnd::Refused),
-            // The application is reached without the store, so there is nothing to wait for.
+            // Requests reach the application without the store, so there is nothing to wait for.
             Err(error)
                 if error.kind() != StoreErrorKind::Busy
                     && room.admits_without_store(self.pipeline.clock.now()) =>
@@ -265,10 +267,10 @@ impl EventStream {
         self.moves(room, false);
     }
 
-    /// If this stream waits for an event to start, returns how long until it checks, just after the
-    /// start, whether it is the visitor's turn. Clients that poll are spread over a few seconds
-    /// after the start, so that they do not all come at once. Streams need no such time, because
-    /// most of them send nothing then.
+    /// If this stream waits for the start of an event, returns the time until it checks, just after
+    /// the start, whether it is the visitor's turn. Clients that poll are spread over a few seconds
+    /// after the start, so that they do not all come at once. Streams need not be spread, because
+    /// most of them send nothing at that time.
     fn look_at_start(&self, room: &RoomStage, now: Timestamp) -> Option<Duration> {
         let plan = room.plan()?;
         let Phase::Prequeue { event, .. } = plan.phase_at(now) else { return None };

@@ -117,7 +117,7 @@ impl Pipeline {
     }
 
     /// Continues a request with a valid pass on which the store could not decide. The store was asked
-    /// only because the session may lapse soon, and a valid pass is good without the store.
+    /// only because the session may lapse soon, and a valid pass suffices even without the store.
     fn undecided(pass: Pass, head: &RequestHead<'_>, journey: &mut Journey) -> ControlFlow<Stop> {
         journey.visitor = Visitor::Inside(pass);
         if head.is_poll() {

@@ -33,7 +33,7 @@ struct Elements<'a, F> {
 impl<'a, T, F: Fn(&'a [u8]) -> Option<T>> Iterator for Elements<'a, F> {
     type Item = (Element<'a>, Option<T>);
 
-    /// Reads an element. The method is inlined, because both kinds of lists spend most of their time
+    /// Reads an element. The method is inlined, because most of the time of parsing a list is spent
     /// in it.
     #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
@@ -92,8 +92,8 @@ fn until_delimiter(text: &[u8]) -> (&[u8], &[u8]) {
     text.split_at(end.unwrap_or(text.len()))
 }
 
-/// Returns the text from the first comma or semicolon outside of quoted strings (RFC 9110 section
-/// 5.6.4).
+/// Returns the rest of the text, starting at the first comma or semicolon outside quoted strings
+/// (RFC 9110 section 5.6.4).
 #[inline]
 fn after_parameter(mut text: &[u8]) -> &[u8] {
     while let [byte, after @ ..] = text {

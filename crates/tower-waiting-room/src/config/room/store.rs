@@ -20,7 +20,7 @@ use crate::{
 
 impl WaitingRoomConfigBuilder {
     /// Keeps the state of the room in a store, such as `RedisStore` from the `waiting-room-redis` crate,
-    /// which all nodes share. By default, it is in the memory of this process.
+    /// which all nodes share. By default, the state is in the memory of this process.
     ///
     /// The room has the rules and the events with which the store was created, so the builder needs
     /// none of them. If the builder does have some, for example from the configuration file that
@@ -86,7 +86,7 @@ impl WaitingRoomConfigBuilder {
     }
 }
 
-/// Checks that the rules of a configuration are those of the store.
+/// Checks that a configuration has the same rules as the store.
 fn same(own: &RoomRules, given: &RoomRules) -> Result<(), ConfigError> {
     let differs = |setting: &&Setting| setting.get(own) != setting.get(given);
     let Some(setting) = RoomRules::SETTINGS.iter().find(differs) else { return Ok(()) };
