@@ -15,9 +15,9 @@
 //!
 //! The first five seconds and the rate of 240 bytes per second are the defaults of ASP.NET Core's
 //! server (`MinDataRate` of Kestrel). An average over the whole body would let a client be silent
-//! for hours after one fast megabyte, so what a client can earn is bounded: to half a minute if it
-//! sends, because its upload would fail, and to the first five seconds if it reads. What a reader
-//! seems to have taken may be in the buffers of the connection, and its response does not fail.
+//! for hours after one fast megabyte, so earned time is bounded: to half a minute for a sender,
+//! whose upload would fail, and to the first five seconds for a reader, whose response does not
+//! fail, and whose data may still be in the buffers of the connection.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ pub(crate) struct MinRate(pub(crate) u32);
 impl MinRate {
     /// The time for which a client may be awaited before it has moved anything.
     pub(crate) const GRACE: Duration = Duration::from_secs(5);
-    /// The longest time for which a client may be awaited that sends nothing, however much it has
+    /// The longest time for which a client that sends nothing may be awaited, however much it has
     /// sent before.
     pub(crate) const LONGEST: Duration = Duration::from_secs(30);
 

@@ -59,7 +59,7 @@ impl Languages {
         &BUILT_IN
     }
 
-    /// Adds a language. It replaces the language with the same tag.
+    /// Adds a language, which replaces any language with the same tag.
     pub(crate) fn with(&self, language: Language) -> Self {
         let mut languages = self.clone();
         let replaced = |known: Language| known.tag() == language.tag();

@@ -1,8 +1,8 @@
 //! Finished pages of refusals, kept for a second.
 //!
-//! In a flood, most refusals with a page are alike: they state the same reason and the same second
-//! to retry, in one of the available languages. Each thread keeps the last few pages, and sends each of them
-//! for at most a second, because a page states its time.
+//! In a flood, most refusals with a page are alike: they state the same reason and the same retry
+//! time, in one of the available languages. Each thread keeps the last few pages, and sends each of
+//! them for at most a second, because a page states its time.
 //!
 //! The memory for kept pages is bounded, whatever clients send: the number of pages is fixed, and
 //! the key consists of values that the server determines. A client can choose only between the

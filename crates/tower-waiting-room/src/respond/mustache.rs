@@ -32,7 +32,7 @@ impl MustachePage {
     ///
     /// # Errors
     ///
-    /// Returns what is wrong with the template, and the line of the mistake.
+    /// Returns the first mistake in the template, and its line.
     pub(super) fn parse(source: &str) -> Result<Self, Mistake> {
         let steps = tags::steps(source, CfWaitingRoom::VARIABLES)?;
         let texts =

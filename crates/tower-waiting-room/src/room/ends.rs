@@ -25,7 +25,7 @@ struct EndList {
 }
 
 impl Ends {
-    /// The maximum number of session ends that may be waiting to be reported. This many take a few
+    /// The maximum number of session ends that may be waiting to be reported. They take up a few
     /// MiB. Further ends are dropped, and their slots become free when the sessions lapse.
     pub(super) const MAX: usize = 65_536;
     /// The maximum number of ends of sessions that one request delivers besides its own.

@@ -184,7 +184,7 @@ impl RoomStage {
         self.store.plan()
     }
 
-    /// Returns `true` unless the pass is from another site, its session has ended or may have, or the
+    /// Returns `true` unless the pass is from another site, its session may have ended, or the
     /// session may lapse before the store hears of the request. During an outage, the local room of the
     /// node counts the pass.
     ///

@@ -1,9 +1,9 @@
-//! The store of a room, whatever its type is.
+//! The store of a room, whatever its type.
 //!
 //! Core's [`Store`] is designed for those who implement it: a store is cloned, and each verb has a
 //! future type of its own. [`RoomStore`] is the same store behind a pointer, so no type of this
-//! crate names the store type. Each method is a complete call by this node, including the ends of
-//! sessions that are delivered first, and what the node does if the store does not answer. A call
+//! crate names the store type. Each method is a complete call by this node, including the session
+//! ends that are delivered first, and the policy that applies if the store does not answer. A call
 //! therefore needs only one boxed future, and the verbs are not boxed individually.
 
 use std::{
@@ -61,7 +61,8 @@ impl Operated {
     }
 }
 
-/// The number of slots or places of one network that is never reported, such as those of a family.
+/// The number of slots or places that a network, such as that of a family, may have without a
+/// report.
 const FEW: u32 = 10;
 
 /// A change of a room's rules.

@@ -138,8 +138,8 @@ impl Streams {
 
     /// Opens a stream for a ticket at `order` in the line.
     ///
-    /// Once half of the streams are open, the others are for tickets with a place: a client can have
-    /// any number of first tickets, but its network has a share of the places.
+    /// Once half of the streams are open, the others are reserved for tickets with a place: a
+    /// client can have any number of first tickets, but its network has a share of the places.
     ///
     /// # Errors
     ///
@@ -200,7 +200,7 @@ impl Streams {
 impl Open {
     /// Returns the streams at the front, in order: the first stream of each of the first visitors.
     ///
-    /// A visitor has few streams, so this visits only a few streams too.
+    /// A visitor has few streams, so only a few streams are visited.
     fn front(&self) -> Front {
         let mut front = Front::new();
         for rank in self.by_rank.iter().take_while(|rank| !rank.is_behind) {

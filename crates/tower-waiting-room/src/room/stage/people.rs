@@ -65,9 +65,9 @@ impl RoomStage {
         head.network_in_line()
     }
 
-    /// Returns the purpose of a newcomer's request. Every other request counts as a visit: that of a
-    /// visitor whose session may continue, of a client that sends its tokens in a header, of a person
-    /// whom the application knows, and all requests in a room in which no visitor waits.
+    /// Returns the purpose of a newcomer's request. These requests always count as visits: those of
+    /// visitors whose session may continue, of clients that send their tokens in a header, and of
+    /// persons whom the application knows, and all requests while no visitor waits.
     pub(crate) fn purpose(
         &self,
         visitor: &Visitor,
@@ -124,8 +124,8 @@ impl RoomStage {
     /// Returns the ticket with which the visitor of a lapsed session returns ahead of the line, or
     /// `None` if the visitor may not return.
     ///
-    /// A store remembers only for a limited time that a visitor has left, and forgets it with a
-    /// loss of its memory. The pass must not be older than this memory.
+    /// A store remembers only for a limited time that a visitor has left, and forgets this if it
+    /// loses its memory. The pass must not be older than this memory.
     pub(super) fn resuming(&self, pass: &Verified<Pass>, head: &RequestHead<'_>) -> Option<Ticket> {
         let grace = self.people.grace?;
         let now = self.clock.now();

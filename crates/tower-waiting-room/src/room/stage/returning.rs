@@ -30,8 +30,8 @@ impl RoomStage {
     /// Returns whether the visitor of a pass from another site gets a slot here instead, as soon as
     /// one is free.
     ///
-    /// The pass must not have expired longer ago than the clocks of two sites may differ, and the
-    /// visitor must not have left on this node.
+    /// The time since the pass expired must not exceed the difference that two sites' clocks may
+    /// have, and the visitor must not have left on this node.
     pub(crate) fn may_move(&self, pass: &Pass, now: Timestamp) -> bool {
         let leeway = if self.is_sliding() { Tokens::LEEWAY } else { Duration::ZERO };
         self.is_from_elsewhere(pass)
