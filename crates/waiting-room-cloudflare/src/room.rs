@@ -141,9 +141,8 @@ impl WaitingRoom {
         Schedule::new(self.events())
     }
 
-    /// Returns the configuration of the room as a TOML file, which
-    /// [`WaitingRoomConfig`] can be deserialized from. The file contains neither the events nor
-    /// keys.
+    /// Returns the configuration of the room as a TOML file, from which a [`WaitingRoomConfig`] can
+    /// be deserialized. The file contains neither the events nor keys.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Who may use the dashboard: the operator, the refusal, and a ready-made password check.
+//! Access to the dashboard: the operator, the refusal, and a ready-made password check.
 
 use std::sync::Arc;
 

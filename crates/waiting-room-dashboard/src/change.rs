@@ -1,4 +1,4 @@
-//! A change of the room, as an operator requests it, and as it is checked.
+//! A change of the room as an operator requests it, and the checks of the request.
 //!
 //! Every field is checked by hand, so that the error names the field, the given value and the
 //! expected value.

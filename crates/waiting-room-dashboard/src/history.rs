@@ -1,6 +1,6 @@
 //! The recent past of a room: the last 15 minutes by second, and the last two days by minute.
 //!
-//! Both are rings of fixed size, so a dashboard needs the same memory after a day as after a month.
+//! Both are rings of fixed size, so a dashboard needs as much memory after a day as after a month.
 //! [`RoomHistory::BYTES`] is the size of both rings.
 
 use std::collections::VecDeque;

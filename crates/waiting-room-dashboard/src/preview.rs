@@ -34,7 +34,7 @@ pub(super) fn told_to_newcomers(room: &RoomSnapshot) -> Option<u32> {
 }
 
 /// Returns how long it takes to admit this number of visitors at this number of admissions per
-/// minute, at most a day, or `None` if no visitor is admitted.
+/// minute, capped at a day, or `None` if no visitor is admitted.
 fn time_to_serve(visitors: u32, per_minute: f64) -> Option<Duration> {
     let Some(ahead) = visitors.checked_sub(1) else {
         return (per_minute > 0.0).then_some(Duration::ZERO);
@@ -42,11 +42,11 @@ fn time_to_serve(visitors: u32, per_minute: f64) -> Option<Duration> {
     WaitEstimate::behind(ahead, per_minute / 60.0, 1.0).map(|wait| wait.p50)
 }
 
-/// Returns how long the line takes to drain under these limits, or `None` if it does not.
+/// Returns how long the line takes to drain under these limits, or `None` if it never drains.
 ///
 /// Sessions end as often as visitors are admitted now. With more slots, proportionally more of them
-/// end. While slots are free, only the limit on new visitors decides. The visitors that it allows
-/// beyond the number of sessions that end use up the free slots.
+/// end. While slots are free, only the limit on new visitors matters. The visitors that it admits
+/// in excess of the sessions that end fill the free slots.
 ///
 /// ```text
 ///  too many active:  ── they leave ──┐
@@ -67,7 +67,7 @@ fn time_to_drain(room: &RoomSnapshot, slots: u32, new_limit: Option<u32>) -> Opt
             rest => time_to_serve(rest, lasting),
         };
     };
-    // If the limit on new visitors allows no more than the sessions that end, slots stay free.
+    // If the limit on new visitors does not exceed the rate at which sessions end, slots stay free.
     let until_full = time_to_serve(free, f64::from(limit) - ending).unwrap_or_default();
     let served = u64::from(limit).saturating_mul(until_full.as_secs()) / 60;
     match u64::from(room.present).checked_sub(served) {

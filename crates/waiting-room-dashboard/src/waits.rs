@@ -1,5 +1,5 @@
-//! How long the visitors that were admitted in the last minute waited, and how honest the estimates
-//! of their waits were.
+//! The waits of the visitors who were admitted in the last minute, and the accuracy of their
+//! estimates.
 //!
 //! The ticket of a visitor states the whole wait that the visitor was first told to expect. When the
 //! visitor is admitted, the wait is compared with that promise, as in the metric

@@ -18,8 +18,8 @@
 //!
 //! - While a key is being replaced, nodes that seal with different keys compute different hashes.
 //!   During this time, a network may use its share once for each key.
-//! - Two networks have the same hash with a probability of 2⁻¹⁶, if they are in the same network at
-//!   the next level, and then have one share.
+//! - Two networks within the same network of the next level have the same hash with a probability
+//!   of 2⁻¹⁶, and then have one share.
 //! - An unknown network is stored as zero. No known wide network has the hash zero.
 //!
 //! The id of a person that the application identifies is not random, so that the person has the same

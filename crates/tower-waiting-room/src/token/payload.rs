@@ -132,7 +132,7 @@ pub(super) fn encode_ticket(ticket: &Ticket) -> [u8; TICKET_LEN] {
     }
     let placed = if ticket.placed { PLACED } else { 0 };
     let approximate = if ticket.is_approximate { APPROXIMATE } else { 0 };
-    // Zero represents a ticket without a promise, so that a promise of 0 s is kept as 1.
+    // Zero represents a ticket without a promise, so a promise of 0 s is stored as 1.
     let promised = ticket
         .promised_wait
         .map_or(0, |wait| (seconds(wait.min(Ticket::MAX_PROMISED_WAIT)) + 1) << PROMISED_SHIFT);
@@ -313,7 +313,7 @@ fn seconds(wait: Duration) -> u32 {
 pub(super) const PASS_LEN: usize = 48;
 /// The length of an encoded pass with a home, in bytes.
 const PASS_OF_SITE_LEN: usize = 64;
-/// The length of an encoded ticket without a number in a draw, in its order of arrival, in bytes.
+/// The length of an encoded ticket that has no number in a draw and is not late, in bytes.
 pub(super) const TICKET_LEN: usize = 64;
 /// The length of any other encoded ticket, in bytes.
 const LONG_TICKET_LEN: usize = 80;

@@ -296,8 +296,8 @@ impl FoundToken {
     }
 }
 
-/// The lines of a request in which tokens may be, found in one pass over its headers. A request has
-/// few headers, so comparing all of their names costs less than computing the hash of one name.
+/// The lines of a request that may contain tokens, found in one pass over its headers. A request
+/// has few headers, so comparing all of their names costs less than computing the hash of one name.
 struct TokenLines<'a> {
     tokens: HeaderLines<'a>,
     cookies: HeaderLines<'a>,
@@ -412,7 +412,7 @@ fn make_private(headers: &mut HeaderMap) {
     }
 }
 
-/// The number of bytes up to which a value or an item may contain a token, with spaces around it.
+/// The maximum length of a value or an item that may contain a token, including spaces, in bytes.
 const MAX_LEN: usize = 1024;
 
 static COOKIE: HeaderName = header::COOKIE;

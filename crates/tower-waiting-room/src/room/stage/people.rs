@@ -67,7 +67,7 @@ impl RoomStage {
 
     /// Returns the purpose of a newcomer's request. These requests always count as visits: those of
     /// visitors whose session may continue, of clients that send their tokens in a header, and of
-    /// persons whom the application knows, and all requests while no visitor waits.
+    /// persons whom the application knows, and all requests in a room in which no visitor waits.
     pub(crate) fn purpose(
         &self,
         visitor: &Visitor,
