@@ -103,8 +103,8 @@
 //!
 //! # Stability
 //!
-//! What is documented as *young* works as described and is tested like everything else, but has been
-//! in use for a short time: it may change in any release, with an entry in the changelog. Everything
+//! A feature that is documented as *young* works as described and is tested like all others, but is
+//! new: it may change in any release, with an entry in the changelog. Everything
 //! else follows SemVer.
 //!
 //! # Features

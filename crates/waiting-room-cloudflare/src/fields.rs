@@ -1,5 +1,5 @@
-//! The fields of one JSON object, taken one by one, with errors that name them, and the fields that
-//! do not carry over.
+//! Takes the fields of a JSON object one by one, with errors that name them, and lists the fields
+//! that do not carry over.
 
 use std::{fmt, time::Duration};
 

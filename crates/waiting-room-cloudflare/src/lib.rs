@@ -47,8 +47,9 @@
 //!
 //! A value of the room that Cloudflare's API cannot return is an error that names the field: a
 //! negative number, a number in quotation marks, a page of more than 1 MiB. An unknown field is
-//! [`Unsupported`], because the API gains fields over time. So is a rule, event or route with such
-//! a value, for example an event that ends before it starts; only this element is left out.
+//! [`Unsupported`], because the API gains fields over time. A rule, event or route with such a
+//! value, for example an event that ends before it starts, is also unsupported, and only this
+//! element is left out.
 
 #![forbid(unsafe_code)]
 

@@ -60,7 +60,7 @@
 //! # What it does not show
 //!
 //! The dashboard shows the names of limits and gates, but never keys, addresses or visitors. Counts
-//! of requests and waits are those of this process; the figures of the room are those of all nodes
+//! of requests and waits cover only this process, while the figures of the room cover all nodes
 //! that share its store. The history is lost when the process ends.
 
 #![forbid(unsafe_code)]

@@ -20,7 +20,7 @@ pub(super) struct WaitFigures {
     /// The wait that 95 % of the visitors did not exceed.
     pub(super) p95: Option<u32>,
     /// The median of the wait, in whole seconds, minus the promised wait. A negative error means that
-    /// visitors were admitted earlier than they were told.
+    /// visitors were admitted earlier than promised.
     error_p50: Option<i64>,
     /// The difference between wait and promise that 95 % of the visitors did not exceed.
     error_p95: Option<i64>,

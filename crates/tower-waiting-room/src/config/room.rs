@@ -309,10 +309,10 @@ impl WaitingRoomConfigBuilder {
     /// continue with the place. Both devices hold the same place, and the visitor gets only one
     /// slot, for whichever device comes first. A link expires when the place would lapse without
     /// another check-in, [`place_retention`](Self::place_retention) after the last one. The page
-    /// asks visitors to open the link within a few minutes, whatever the retention is, so a
-    /// retention of less than the default 5 min makes links expire sooner than the page says. While
-    /// a link is valid, any number of devices can use it, so it is as secret as the cookie. With an
-    /// [identity](Self::identity), a link to the place of another person has no effect.
+    /// always asks visitors to open the link within a few minutes, so with a retention below the
+    /// default of 5 min, links expire sooner than the page says. While a link is valid, any number
+    /// of devices can use it, so it is as secret as the cookie. With an [identity](Self::identity),
+    /// a link to the place of another person has no effect.
     ///
     /// Programs use the path as well: a POST with the token of a placed visitor is answered with
     /// JSON that contains `transfer`, and a POST with this value in the header

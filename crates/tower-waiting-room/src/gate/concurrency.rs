@@ -291,8 +291,8 @@ impl Concurrency {
     /// Sets how many bytes per second a client has to move while it is awaited. The default is 240.
     /// With `None`, a client may be as slow as it likes.
     ///
-    /// A client is awaited while the application reads the request's body and the next part of it
-    /// has not arrived, and while a part of the response is ready but the client does not take it.
+    /// A client is awaited while the application waits for the next part of the request's body, and
+    /// while a part of the response is ready but the client does not take it.
     /// Time in which the application produces the response, or does not read the request, does not
     /// count. A client may be awaited for 5 s at first, and each byte that it moves adds to this time
     /// according to the rate.

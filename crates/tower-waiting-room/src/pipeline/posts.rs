@@ -47,9 +47,8 @@ impl Pipeline {
         }
     }
 
-    /// Answers a request of an admitted visitor that is not meant for the application: the script
-    /// of the waiting page sends a poll to ask whether it may reload the page, and a link leads to
-    /// a page.
+    /// Answers a request of an admitted visitor that is not meant for the application: a poll, with
+    /// which the script of the waiting page asks whether it may reload the page, or a link.
     #[inline]
     pub(super) fn admitted(
         room: &RoomStage,

@@ -197,7 +197,7 @@ impl Reply {
         Self::refused(Reason::RefusedAddressUnknown, None, By::SetUp)
     }
 
-    /// Refuses a request that may belong to another room, with a short document of its own. Only a
+    /// Refuses a request that may belong to another room, with a short separate document. Only a
     /// client that constructs such paths on purpose receives this document, so it is in English
     /// only.
     pub(super) fn ambiguous_route() -> Self {

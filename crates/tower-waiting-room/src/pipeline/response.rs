@@ -57,7 +57,7 @@ impl Pipeline {
         }
     }
 
-    /// Returns whether a request that is forwarded needs only its permits and its report until the
+    /// Returns whether a forwarded request needs only its permits and its report until the
     /// response: it does not involve a room, and the response does not state its reason.
     #[inline]
     pub(crate) fn is_apart_from_room(&self, journey: &Journey) -> bool {

@@ -9,8 +9,8 @@
 //!           └─ nothing sent for a while: a comment
 //! ```
 //!
-//! The stream has no task. It runs when the server polls it: the timer of the stream, a call from
-//! [`Streams`](crate::room::Streams) or the store's reply wakes the task of the connection. A
+//! The stream has no task. It runs when the server polls it, after its timer, a call from
+//! [`Streams`](crate::room::Streams) or the store's reply has woken the task of the connection. A
 //! server polls only as fast as the client reads, so at most one event exists at a time, and it is
 //! never older than the moment at which the server asks for it.
 //!
@@ -72,7 +72,7 @@ pub(crate) struct EventStream {
     sent_at: Instant,
     /// The time at which the stream ends.
     ends_at: Instant,
-    /// The time until which the visitor may enter, once it has been told that it is its turn.
+    /// The time until which the visitor may enter, once the stream has announced its turn.
     turn_until: Option<Instant>,
     is_over: bool,
 }
@@ -82,9 +82,9 @@ impl EventStream {
     /// session ends on this node, this bounds the time for which a slot can be free before its
     /// visitor knows.
     const LOOK: Duration = Duration::from_millis(500);
-    /// The time for which a visitor is still present after it has been told that it is its turn.
+    /// The time for which a visitor counts as present after the stream has announced its turn.
     const TURN: Duration = Duration::from_secs(10);
-    /// The time between two questions about a visitor who has been told its turn but has not
+    /// The time between two questions about a visitor whose turn was announced, but who has not
     /// entered yet.
     const COMING: Duration = Duration::from_secs(1);
     /// The time between two questions while the store does not answer.
@@ -239,7 +239,7 @@ impl EventStream {
         }
     }
 
-    /// Tells the visitor that it is its turn, unless it has been told already.
+    /// Announces the visitor's turn, unless it has been announced already.
     fn turn(&mut self, room: &RoomStage, now: Instant) {
         self.interval = Self::COMING;
         if self.turn_until.is_none() {

@@ -33,8 +33,8 @@ struct Elements<'a, F> {
 impl<'a, T, F: Fn(&'a [u8]) -> Option<T>> Iterator for Elements<'a, F> {
     type Item = (Element<'a>, Option<T>);
 
-    /// Reads an element. The method is inlined, because most of the time of parsing a list is spent
-    /// in it.
+    /// Reads an element. The method is inlined, because it takes most of the time of parsing a
+    /// list.
     #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
         let (name, rest) = until_delimiter(self.rest?.trim_ascii_start());

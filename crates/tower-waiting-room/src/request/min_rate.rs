@@ -15,9 +15,9 @@
 //!
 //! The first five seconds and the rate of 240 bytes per second are the defaults of ASP.NET Core's
 //! server (`MinDataRate` of Kestrel). An average over the whole body would let a client be silent
-//! for hours after one fast megabyte, so earned time is bounded: to half a minute for a sender,
-//! whose upload would fail, and to the first five seconds for a reader, whose response does not
-//! fail, and whose data may still be in the buffers of the connection.
+//! for hours after one fast megabyte, so earned time is bounded. A sender, whose upload would fail,
+//! can earn half a minute. A reader gets only the first five seconds, because its response does not
+//! fail, and because data that it has taken may still be in the buffers of the connection.
 
 use std::time::Duration;
 
@@ -32,8 +32,8 @@ impl MinRate {
     /// sent before.
     pub(crate) const LONGEST: Duration = Duration::from_secs(30);
 
-    /// Returns the time for which a client may still be awaited after it has moved `bytes`, if it
-    /// could be awaited for `left` before, and for `most` at any time.
+    /// Returns the time for which a client may still be awaited after it has moved `bytes`: the
+    /// time that was `left` plus the time that it has earned, but at most `most`.
     pub(crate) fn earn(self, left: Duration, bytes: usize, most: Duration) -> Duration {
         let earned = Duration::from_secs(bytes as u64) / self.0.max(1);
         left.saturating_add(earned).min(most)

@@ -32,7 +32,7 @@ struct AvailableLanguage {
     primary: Subtag,
     variant: Variant,
     language: Language,
-    /// Whether the primary subtag is not that of the language's own tag.
+    /// Whether the primary subtag differs from the one in the language's own tag.
     is_alias: bool,
 }
 

@@ -54,9 +54,9 @@ impl Ends {
         Owed { told: vec![id], ends: Arc::clone(self) }
     }
 
-    /// Takes the end of an earlier session of `asker` off the list, if there is one, for a caller
-    /// that delivers it before it asks the store about `asker`. A person has the same id in each
-    /// session, so a later delivery would end the person's next session.
+    /// If the end of an earlier session of `asker` is on the list, takes this end off the list. The
+    /// caller delivers the end before it asks the store about `asker`. A person has the same id in
+    /// each session, so a later delivery would end the person's next session.
     pub(crate) fn take_own(self: &Arc<Self>, asker: VisitorId) -> Owed {
         let EndList { by_age, numbers, .. } = &mut *self.list();
         let number = numbers.remove(&asker);

@@ -5,8 +5,8 @@
 //! pace limits bound the cost of an abusive client:
 //!
 //! - Each **ticket** has a pace limit, which a client that obeys `Retry-After` never reaches.
-//! - Each **address** has a pace limit for requests other than the check-in of a ticket that is
-//!   due: for tickets that are early, or of which any copy is presented again, and for POSTs of
+//! - Each **address** has a pace limit for requests other than timely check-ins: for tickets that
+//!   are early, for tickets of which a copy was presented before, and for POSTs of
 //!   scripts. It bounds the cost of a client that has collected many tickets. One check-in in each
 //!   interval does not count towards the pace limit of an address, so any number of visitors can
 //!   wait behind one address.
@@ -39,8 +39,8 @@ impl CheckInPace {
     /// asked to check in more often than every 2 s, but it may do so in several tabs of one
     /// browser.
     const PER_TICKET: Quota = Quota::per_second(4).burst(20);
-    /// The check-ins of each ticket that do not count towards the pace limit of its address: each
-    /// second allows one second of an interval, up to one interval of 30 s at once.
+    /// The allowance of each ticket for check-ins that do not count towards the pace limit of its
+    /// address: it grows by one second of an interval per second, up to 30 s.
     const DUE: Quota = Quota::per_second(1).burst(Self::LONGEST);
     /// The longest interval that is distinguished, in seconds.
     const LONGEST: u64 = 30;
@@ -75,8 +75,8 @@ impl CheckInPace {
         })
     }
 
-    /// Charges a check-in with `ticket` at `now` against the pace limit of the ticket and, if the
-    /// ticket is not due or this node has seen it within its interval, also against the pace limit
+    /// Charges a check-in with `ticket` at `now` against the pace limit of the ticket. If the
+    /// ticket is not due, or this node has seen it within its interval, also charges the pace limit
     /// of the client's address. If the request exceeds either limit, it is charged against neither.
     ///
     /// If the address is unknown, only the pace limit of the ticket applies.
@@ -118,8 +118,8 @@ impl CheckInPace {
         self.charge_both(ticket, key, caller.address_hash(), now)
     }
 
-    /// Charges a request against the pace limit of the ticket and, if it is given, that of an
-    /// address.
+    /// Charges a request against the pace limit of the ticket and, if an address is given, that of
+    /// the address.
     fn charge_both(
         &self,
         ticket: &Ticket,

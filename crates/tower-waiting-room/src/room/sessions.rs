@@ -111,8 +111,8 @@ pub(crate) enum Stale {
 }
 
 impl Sessions {
-    /// The maximum number of entries, which take up to 25 MB. A client gets one with each pass that it
-    /// ends or renews, and with each place that it gives up.
+    /// The maximum number of entries, which take up to 25 MB. A client adds an entry with each pass
+    /// that it ends or renews, and with each place that it gives up.
     const MAX: usize = if cfg!(test) { 1 << 10 } else { 1 << 18 };
     /// The number of entries that may be removed whenever one is added.
     const SWEPT_AT_ONCE: u32 = 4;

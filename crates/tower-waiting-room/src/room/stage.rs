@@ -201,8 +201,8 @@ impl RoomStage {
         !rules.timing().may_lapse_first(pass, now, Self::UNDER_WAY)
     }
 
-    /// Returns whether the home of a pass is not a home of this room: the pass is from another
-    /// site, from another set of sites, or from before this room shared its limit.
+    /// Returns whether a pass is from elsewhere: from another site, from another set of sites, or
+    /// from before this room shared its limit.
     fn is_from_elsewhere(&self, pass: &Pass) -> bool {
         pass.home.map(|home| home.site) != self.store.home().map(|home| home.site)
     }
@@ -455,8 +455,8 @@ impl RoomStage {
     }
 }
 
-/// Returns the time after which a visitor comes back to an overloaded store: between a quarter of
-/// the longest time and the whole, rounded down to whole seconds, plus 1 s.
+/// Returns the time after which a visitor comes back to an overloaded store: between a quarter and
+/// all of the longest time, rounded down to whole seconds, plus 1 s.
 ///
 /// `draw` spreads visitors evenly over this range, so that a flood of visitors does not come back
 /// all at once.

@@ -1,6 +1,6 @@
 //! The store of a room, whatever its type.
 //!
-//! Core's [`Store`] is designed for those who implement it: a store is cloned, and each verb has a
+//! Core's [`Store`] is designed for its implementers: a store is cloned, and each verb has a
 //! future type of its own. [`RoomStore`] is the same store behind a pointer, so no type of this
 //! crate names the store type. Each method is a complete call by this node, including the session
 //! ends that are delivered first, and the policy that applies if the store does not answer. A call

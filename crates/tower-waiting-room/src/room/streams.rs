@@ -12,8 +12,8 @@
 //! ```
 //!
 //! The front consists of one stream for each of the first [`Streams::FRONT`] visitors. A stream
-//! whose visitor has been told its turn makes way for the next stream, which then checks at once.
-//! However many slots become free together, each of them therefore wakes one stream, and a call
+//! that has announced its visitor's turn makes way for the next stream, which then checks at once.
+//! Each free slot therefore wakes one stream, however many become free together, and a call
 //! wakes only streams at the front.
 //!
 //! A server does not poll the body of a response that its client does not read. Such a stream makes
@@ -74,7 +74,7 @@ struct Open {
 /// The rank of a stream among all streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct StreamRank {
-    /// Whether the stream makes way for all others, because it has been told its turn or is late.
+    /// Whether the stream makes way for all others, because it has announced a turn or is late.
     is_behind: bool,
     /// The order of the visitor in the line, as last given to [`StreamPlace::moves`].
     order: u64,
@@ -139,7 +139,7 @@ impl Streams {
     /// Opens a stream for a ticket at `order` in the line.
     ///
     /// Once half of the streams are open, the others are reserved for tickets with a place: a
-    /// client can have any number of first tickets, but its network has a share of the places.
+    /// client can have any number of first tickets, but its network has only a share of the places.
     ///
     /// # Errors
     ///

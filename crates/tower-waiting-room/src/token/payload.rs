@@ -13,12 +13,13 @@
 //! in whole seconds. A ticket's bucket is not stored, since [`Ticket::bucket`] derives it from
 //! `first_seen`. A position of 0 means that no position was shown, and three waits of `u32::MAX`
 //! mean that the wait is unknown. Bit 0 of the flags is set if the ticket has a place, bit 1 if its
-//! position is approximate, bits 2 to 18 contain the promised wait plus 1, or 0 without one, and
-//! bits 19 to 31 contain the head start. A release without head starts rejects a ticket that has
-//! one. A ticket with a number in the draw of an event has layout 2. Before the draw, its place is
-//! 0 and the number of entrants is `u32::MAX`. A pass with a home, which is one of several sites,
-//! has layout 3. A ticket of a late place has layout 4. The lengths of a pass and of a ticket are multiples of 16, the block size of the
-//! cipher in bytes, because a partial block would cost one more call to the cipher.
+//! position is approximate, bits 2 to 18 contain the promised wait plus 1, or 0 without a promise,
+//! and bits 19 to 31 contain the head start. A release without head starts rejects a ticket that
+//! has one. A ticket with a number in the draw of an event has layout 2. Before the draw, its place
+//! is 0 and the number of entrants is `u32::MAX`. A pass with a home, which is one of several
+//! sites, has layout 3. A ticket of a late place has layout 4. The lengths of a pass and of a
+//! ticket are multiples of 16, the block size of the cipher in bytes, because a partial block would
+//! cost one more call to the cipher.
 //!
 //! Every change to the layout increments the layout number. A payload with an unknown layout
 //! number or a wrong length is rejected, so old and new releases never misread

@@ -1,6 +1,6 @@
 //! Finds the token in a request, and adds the next token to a response.
 //!
-//! A token is sent in one of two ways. The layer sends the next token in the same way in which it
+//! A token is sent in one of two ways. The layer sends the next token in the same way as it
 //! received the last one:
 //!
 //! ```text
@@ -99,7 +99,7 @@ impl Transport {
                 _ => Continue(()),
             }
         });
-        // A client that sends the header, but no valid token in it, can store its first token.
+        // A client that sends the header without a valid token can store its first token.
         if found.opened.is_none() && !matches!(lines.tokens, HeaderLines::None) {
             found.source = TokenSource::Header;
         }

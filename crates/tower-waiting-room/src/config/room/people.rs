@@ -93,7 +93,7 @@ impl WaitingRoomConfigBuilder {
     /// the line, but no slot, because the limits still hold. The body of a request cannot be kept,
     /// so the page says that it has not been sent.
     ///
-    /// A lapsed pass is good for one session at a time, no matter how many copies there are. A
+    /// A lapsed pass yields at most one session at a time, however many copies there are. A
     /// visitor cannot return if it has left, if the application has ended its session, or if its
     /// pass is older than the memory of the store. The session of a [person](Self::identity)
     /// continues as that person's session.

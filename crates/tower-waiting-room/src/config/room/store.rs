@@ -1,8 +1,8 @@
 //! The store of a room, which is created with the room's rules.
 //!
-//! The rules are written only once. Either a program gives them to the store, and the configuration
-//! takes them from there, or they are in a configuration file, and the program creates the store
-//! from that file. In the second case there are two copies, and
+//! The rules are written only once. Either a program gives them to the store, from which the
+//! configuration takes them, or they are in a configuration file, from which the program creates
+//! the store. In the second case there are two copies, and
 //! [`build`](WaitingRoomConfigBuilder::build) checks that they agree.
 
 use std::sync::Arc;

@@ -55,7 +55,7 @@ pub(super) struct Observation {
     pub(super) active: u32,
     /// The limit on active visitors.
     pub(super) slots: u32,
-    /// The time for which a visitor that sends no further request is active.
+    /// The time for which a visitor that sends no further request remains active.
     pub(super) session: Duration,
 }
 

@@ -17,7 +17,7 @@ pub(super) struct Rules {
     pub(super) space: &'static str,
 }
 
-/// How the digits of a large number are separated.
+/// The separation of digits in large numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Grouping {
     pub(super) separator: char,

@@ -45,8 +45,8 @@ impl RoomStage {
         self.identity.as_ref().and_then(|identity| identity.of(head))
     }
 
-    /// Returns the id of a newcomer: that of the person, if the application identifies it, and
-    /// otherwise a random one. A random id includes the hash of the client's network, if the network
+    /// Returns the id of a newcomer: the person's id if the application identifies the person, and
+    /// otherwise a random id. A random id includes the hash of the client's network, if the network
     /// is known.
     pub(super) fn newcomer(&self, head: &RequestHead<'_>) -> VisitorId {
         match self.identity_of(head) {
@@ -65,9 +65,9 @@ impl RoomStage {
         head.network_in_line()
     }
 
-    /// Returns the purpose of a newcomer's request. These requests always count as visits: those of
-    /// visitors whose session may continue, of clients that send their tokens in a header, and of
-    /// persons whom the application knows, and all requests in a room in which no visitor waits.
+    /// Returns the purpose of a newcomer's request. The request always counts as a visit if the
+    /// visitor's session may continue, if the client sends its tokens in a header, if the
+    /// application knows the person, or if no visitor ever waits in the room.
     pub(crate) fn purpose(
         &self,
         visitor: &Visitor,
