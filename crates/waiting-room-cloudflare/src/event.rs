@@ -163,7 +163,7 @@ fn with(event: Event, name: &str, value: SettingValue) -> Event {
     }
 }
 
-/// A point in time, and how it is written.
+/// A point in time, and its text.
 struct Written {
     at: Timestamp,
     text: String,

@@ -18,7 +18,7 @@ pub(super) struct BypassRules {
 }
 
 impl BypassRules {
-    /// The maximum number of rules that are read, and of the rules that they become.
+    /// The maximum number of rules that are read, and of the rules that result from them.
     pub(super) const MAX_RULES: usize = 100;
 
     /// Reads a list of rules. A rule with a value that Cloudflare's API cannot return is left out.

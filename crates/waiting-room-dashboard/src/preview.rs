@@ -45,8 +45,8 @@ fn time_to_serve(visitors: u32, per_minute: f64) -> Option<Duration> {
 /// Returns how long the line takes to drain under these limits, or `None` if it never drains.
 ///
 /// Sessions end as often as visitors are admitted now. With more slots, proportionally more of them
-/// end. While slots are free, only the limit on new visitors matters. The visitors that it admits
-/// in excess of the sessions that end fill the free slots.
+/// end. While slots are free, only the limit on new visitors matters. It admits more visitors than
+/// sessions end, and the difference fills the free slots.
 ///
 /// ```text
 ///  too many active:  ── they leave ──┐

@@ -138,7 +138,7 @@ impl Tuner {
     /// is kept for 30 seconds. After a decrease, it is kept for half a session, but at least for 30
     /// seconds. Only an overload after an increase is acted on at once. A rate that an operator
     /// sets is the new starting point, even outside the bounds, and the next change returns to
-    /// them.
+    /// the bounds.
     ///
     /// Each node of a room observes its own gate, and all of them change the same rate. After a
     /// change by one node, the others wait as if they had made it, so the node with the highest

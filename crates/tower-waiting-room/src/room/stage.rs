@@ -346,8 +346,8 @@ impl RoomStage {
         (!Identities::is_person(id)).then(guard)
     }
 
-    /// Returns the first ticket of a newcomer, issued by this node, because it cannot ask the store
-    /// in time or does not ask before the ticket returns. `interval` gets a random number, and
+    /// Returns the first ticket of a newcomer, for a node that cannot ask the store in time, or
+    /// does not ask it until the ticket returns. `interval` gets a random number, and
     /// returns the time after which the ticket is due.
     ///
     /// The ticket is equivalent to a first ticket from the store, because it states nothing but the

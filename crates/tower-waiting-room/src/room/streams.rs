@@ -120,12 +120,12 @@ impl Streams {
     pub(crate) const FRONT: usize = 8;
     /// The maximum number of streams of one visitor, who may have several tabs.
     const PER_VISITOR: u32 = 4;
-    /// The time after which a stream that was not polled when it was due makes way for the next
+    /// The time after its due time at which an unpolled stream makes way for the next
     /// one. Either its client does not read, or the node is busy.
     const LATE: Duration = Duration::from_secs(1);
     /// The maximum number of late streams that one pass over the streams handles.
     const LATE_AT_ONCE: usize = 256;
-    /// The time after which a stream that was not polled when it was due has ended. Its client does
+    /// The time after its due time at which an unpolled stream has ended, because its client does
     /// not read.
     const OVERDUE: Duration = Duration::from_secs(30);
     /// The maximum number of overdue streams that one new stream ends.
@@ -315,7 +315,7 @@ impl Open {
         self.rank(number, order, has_turn);
     }
 
-    /// Moves streams that were not polled when they were due behind all others. Returns the wakers
+    /// Moves the streams that were due but not polled behind all others. Returns the wakers
     /// of the streams that they made way for.
     fn pass_over_late(&mut self, now: Instant) -> Vec<Waker> {
         let next = |open: &Self| {

@@ -32,8 +32,9 @@
 //!         └───────────┴──────────┴──────────┴──────────┘
 //! ```
 //!
-//! - The devices of a person are in different networks, so the person's id contains no network. A random id never looks like one: it has a wide network, or
-//!   zeros in all bits of the networks.
+//! - The devices of a person are in different networks, so the person's id contains no network. A
+//!   random id never looks like a person's id: it has a wide network, or zeros in all bits of the
+//!   networks.
 //! - While a key is being replaced, a person may have one id for each key. A token with either of
 //!   them is accepted.
 //! - Two persons have the same id with a probability of 2⁻⁶⁴.
