@@ -35,7 +35,7 @@ use std::borrow::Cow;
 
 use super::path_rule::{PathRule, Text};
 
-/// Calls `look` with each reading of `path`. Returns false if the path was not read, and may
+/// Calls `look` with each reading of `path`. Returns false if the path was not read and may
 /// therefore be any path.
 pub(crate) fn each_reading(path: &str, look: impl FnMut(&[u8])) -> bool {
     Readings::of(path).each(path, look)
@@ -122,7 +122,7 @@ impl Readings {
         }
     }
 
-    /// Calls `look` with each reading of `path`. Returns false if the path was not read, and may
+    /// Calls `look` with each reading of `path`. Returns false if the path was not read and may
     /// therefore be any path.
     ///
     /// For a path with only clear escapes, the decoded form is the only reading, because clients

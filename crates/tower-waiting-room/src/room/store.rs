@@ -2,9 +2,9 @@
 //!
 //! Core's [`Store`] is designed for its implementers: a store is cloned, and each verb has a
 //! future type of its own. [`RoomStore`] is the same store behind a pointer, so no type of this
-//! crate names the store type. Each method is a complete call by this node, including the session
-//! ends that are delivered first, and the policy that applies if the store does not answer. A call
-//! therefore needs only one boxed future, and the verbs are not boxed individually.
+//! crate names the store type. Each method is a complete call by this node, including the delivery
+//! of session ends, and the policy for a store that does not answer. A call therefore needs only
+//! one boxed future, and the verbs are not boxed individually.
 
 use std::{
     fmt,

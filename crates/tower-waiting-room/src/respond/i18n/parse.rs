@@ -53,7 +53,7 @@ pub(super) fn parse(file: &'static str, sentences: &mut [Option<Sentence>]) -> R
     Ok(())
 }
 
-/// An error in a file, and its position.
+/// A flaw in a file, and its line.
 #[derive(Debug)]
 pub(super) struct Flaw {
     /// The line, starting at 1.
