@@ -38,7 +38,7 @@ pub(crate) fn random_visitor_id() -> VisitorId {
     VisitorId::new(u128::from_le_bytes(random_bytes()))
 }
 
-/// Returns `N` bytes that clients cannot predict, from the block of this thread. No byte is returned
+/// Returns `N` unpredictable bytes from the block of this thread. No byte is returned
 /// twice.
 ///
 /// # Panics

@@ -53,7 +53,7 @@ pub enum Misconfiguration {
     /// No tokio runtime is running. Requests that would have to wait for a permit or in a leaky
     /// queue are refused, and stalled readers of responses are not detected.
     NoRuntime,
-    /// Visitors wait, while one network holds more than ten slots or places, and more than its
+    /// While visitors wait, one network holds more than ten slots or places, and more than its
     /// [share](crate::room::Shares). This is found when the figures of the room are read.
     OneNetwork,
     /// The address of the connection is unknown, but a limit, a gate, a bypass rule or the

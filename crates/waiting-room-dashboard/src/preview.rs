@@ -2,7 +2,7 @@
 //!
 //! The words are computed from the figures of the room at that moment, so they are estimates. They
 //! assume that visitors keep arriving and leaving as they did in the last minutes. Times are those
-//! that the room would tell its visitors ([`WaitEstimate`]), at the rate of the limit that binds.
+//! that the room would tell its visitors ([`WaitEstimate`]), at the rate of the binding limit.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ pub(super) fn preview(change: Change, room: &RoomSnapshot) -> String {
 }
 
 /// Returns the wait that the room estimates for a visitor who arrives now, in milliseconds. A room
-/// that is held or drained does not tell newcomers a wait.
+/// that is held or drained announces no wait to newcomers.
 pub(super) fn told_to_newcomers(room: &RoomSnapshot) -> Option<u32> {
     if room.mode != RoomMode::Auto {
         return None;

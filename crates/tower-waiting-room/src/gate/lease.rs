@@ -116,8 +116,8 @@ impl PermitHandle {
         Self(held)
     }
 
-    /// Inserts the handle into the extensions of a request, with the permits of an outer layer, so
-    /// that the application finds a single handle to all permits.
+    /// Inserts the handle into the extensions of a request, together with the permits of an outer
+    /// layer, so that the application finds a single handle to all permits.
     pub(crate) fn insert(self, extensions: &mut Extensions) {
         let outer = extensions.insert(self);
         if let Some(outer) = outer

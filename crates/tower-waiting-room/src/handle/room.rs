@@ -50,8 +50,8 @@ impl RoomHandle {
         self.room.snapshot().await
     }
 
-    /// Returns the nodes that share the room, the most recently heard first, or `None` if the store does
-    /// not know its nodes.
+    /// Returns the nodes that share the room, starting with the one heard from most recently, or
+    /// `None` if the store does not know its nodes.
     #[must_use]
     pub fn nodes(&self) -> Option<Vec<RoomNode>> {
         self.room.store.nodes()

@@ -96,8 +96,8 @@ pub(super) type PushBody = Pin<Box<dyn Body<Data = Bytes, Error = Infallible> + 
 /// This trait is implemented only with the feature `room`. Without the feature, no layer has a
 /// room.
 pub(crate) trait RoomPart: Send + Sync {
-    /// Opens the token of a request. Notes the visitor, whether the room accepts its pass, and how
-    /// the next token is sent.
+    /// Opens the token of a request. Records the visitor, whether the room accepts its pass, and
+    /// how the next token is sent.
     fn identify(&self, head: &RequestHead<'_>, now: Timestamp, journey: &mut Journey);
 
     /// Returns whether the visitor has a pass that the room accepts at `now`.

@@ -61,7 +61,7 @@ impl Pipeline {
         Self::without_link(room, head, reason)
     }
 
-    /// Sends a visitor who has opened a link, and need not wait, to the page without the link.
+    /// Redirects a visitor who has opened a link, but need not wait, to the page without the link.
     #[inline]
     pub(super) fn without_link(
         room: &RoomStage,

@@ -75,7 +75,7 @@ impl Reply {
         Self { outcome: Outcome::Admit, reason, retry_after: None, by: By::Room }
     }
 
-    /// Sends a visitor who has opened a link, and needs no place, to the page without the link.
+    /// Redirects a visitor who has opened a link, but needs no place, to the page without the link.
     pub(super) fn without_link(reason: Reason, location: HeaderValue) -> Self {
         let mut response = Response::new(Bytes::new());
         *response.status_mut() = StatusCode::SEE_OTHER;

@@ -14,8 +14,8 @@
 //! server polls only as fast as the client reads, so at most one event exists at a time, and it is
 //! never older than the moment at which the server asks for it.
 //!
-//! While the client does not read, the stream does not check in, and its visitor is away after a
-//! while. Visitors who are away delay no other visitor.
+//! While the client does not read, the stream does not check in, and its visitor counts as away
+//! after a while. Visitors who are away delay no other visitor.
 
 use std::{
     convert::Infallible,
@@ -89,8 +89,8 @@ impl EventStream {
     const COMING: Duration = Duration::from_secs(1);
     /// The time between two questions while the store does not answer.
     const RETRY: Duration = Duration::from_secs(5);
-    /// The times after which clients connect again, in milliseconds: the shortest, and the number of
-    /// others.
+    /// The times after which clients connect again, in milliseconds: the shortest time, and the
+    /// width of the range.
     const RECONNECT_MS: [u64; 2] = [1_000, 3_000];
 
     /// Begins the stream with the answer to the first question.

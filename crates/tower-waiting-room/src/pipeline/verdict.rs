@@ -93,7 +93,7 @@ impl Pipeline {
 
     /// Reports a probable misconfiguration if a visitor is refused because of its network.
     ///
-    /// The network's quota of places may be exhausted because a proxy is missing from the
+    /// The network's share may be exhausted because a proxy is missing from the
     /// configuration: all clients behind the proxy then appear to have the same address. The refused
     /// request is therefore checked for signs of such a proxy.
     fn suspect(&self, head: &RequestHead<'_>, reason: &Reason) {

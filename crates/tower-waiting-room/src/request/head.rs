@@ -259,10 +259,10 @@ impl<'a> RequestHead<'a> {
         Some(self.client_ip.network(self.client_ip()?))
     }
 
-    /// Returns the network whose quota of places the client uses.
+    /// Returns the network whose share of the room the client uses.
     ///
     /// Returns `None` if the address does not identify a client, because it is unknown, is a
-    /// loopback address, or belongs to a proxy that is missing from the configuration. A quota for
+    /// loopback address, or belongs to a proxy that is missing from the configuration. A share for
     /// this address would affect all clients at once. A private address that sends a forwarding
     /// header is assumed to belong to a proxy. From a public address, a forwarding header proves
     /// nothing, since the client may have written it.

@@ -5,8 +5,8 @@
 //! them for at most a second, because a page states its time.
 //!
 //! The memory for kept pages is bounded, whatever clients send: the number of pages is fixed, and
-//! the key consists of values that the server determines. A client can choose only between the
-//! languages, and whether the request has a safe method. A page that is not kept is rendered, which
+//! the key consists of values that the server determines. A client can choose only the language,
+//! and whether the request has a safe method. A page that is not kept is rendered, which
 //! is cheap for the default page.
 
 use std::{
@@ -107,7 +107,7 @@ thread_local! {
     static KEPT: RefCell<[Option<KeptPage>; PAGES]> = RefCell::new(array::from_fn(|_| None));
 }
 
-/// The number of pages that each thread keeps: about 300 KiB of the default page.
+/// The number of pages that each thread keeps, which is about 300 KiB of default pages.
 const PAGES: usize = 32;
 
 #[cfg(test)]

@@ -169,9 +169,9 @@ impl Page {
         &self.languages
     }
 
-    /// Returns the headers that only pages have, in front of the headers of every answer. `None` if
-    /// they differ from response to response, because the page is a closure, or because its policy
-    /// contains a nonce.
+    /// Returns the headers that only pages have, which precede the headers of every answer. `None`
+    /// if they differ from response to response, because the page is a closure, or because its
+    /// policy contains a nonce.
     pub(super) fn headers(&self) -> Option<Vec<(HeaderName, HeaderValue)>> {
         if matches!(self.body, Body::Closure(_)) || self.has_nonces() {
             return None;

@@ -16,7 +16,7 @@ use waiting_room_core::VisitorId;
 #[derive(Debug, Default)]
 pub(crate) struct Ends(Mutex<EndList>);
 
-/// The session ends, each listed once, with a number that grows from one end to the next.
+/// All session ends on the list, without duplicates and with ascending numbers.
 #[derive(Debug, Default)]
 struct EndList {
     by_age: BTreeMap<u64, VisitorId>,

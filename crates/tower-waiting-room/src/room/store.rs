@@ -238,7 +238,7 @@ impl<St: Store> RoomStore for St {
     }
 }
 
-/// Delivers these ends of sessions. After an error, those that are left go back on the list.
+/// Delivers these ends of sessions. After an error, the remaining ends go back on the list.
 async fn deliver<St: Store>(store: &St, mut owed: Owed) -> Result<(), StoreError> {
     while let Some(id) = owed.next() {
         Store::leave(store, id).await?;

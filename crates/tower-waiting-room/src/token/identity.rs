@@ -69,8 +69,8 @@ impl Identities {
         }
     }
 
-    /// Returns the id of the person with this identity. An identity of any length is hashed, which
-    /// takes time in proportion to its length and no memory.
+    /// Returns the id of the person with this identity. Hashing an identity takes time in
+    /// proportion to its length, and no memory.
     pub(crate) fn of_person(&self, identity: &str) -> VisitorId {
         // There is always a sealing key, so the fallback is never used.
         self.persons.first().map_or_else(random_visitor_id, |by| person(by, identity))

@@ -11,7 +11,7 @@ use crate::{
 /// The options that concern some visitors only.
 impl WaitingRoomConfigBuilder {
     /// Gives some visitors a head start in the line, of up to `longest`, which is between 1 s and 1
-    /// h. By default no visitor has one, and all visitors are in the order of their arrival.
+    /// h. By default no visitor has a head start, and all visitors are ordered by their arrival.
     ///
     /// The closure returns a visitor's head start: the visitor is ordered as if it had come that
     /// much earlier. A head start longer than `longest` counts as `longest`, and fractions of a
