@@ -283,7 +283,7 @@ fn check_number(branches: usize) -> Result<(), &'static str> {
 /// The path of a request, without the query.
 const PATH: &str = "http.request.uri.path";
 
-/// The signs of two characters.
+/// The signs that consist of two characters.
 const SIGNS: [&str; 9] = ["==", "!=", "&&", "||", "^^", "<=", ">=", "=~", "!~"];
 
 /// The maximum length of an expression in bytes, the same as Cloudflare's.

@@ -136,9 +136,9 @@ impl Tuner {
     /// of the rate, and if at most four fifths of the gate are in use, both now and once the
     /// visitors of a whole session at the current rate are active. After an increase, the rate
     /// is kept for 30 seconds. After a decrease, it is kept for half a session, but at least for 30
-    /// seconds. Only an overload after an increase is acted on at once. A rate that an operator
-    /// sets is the new starting point, even outside the bounds, and the next change returns to
-    /// the bounds.
+    /// seconds. The tuner reacts at once only to an overload after an increase. A rate that an
+    /// operator sets is the new starting point, even outside the bounds, and the next change
+    /// returns to the bounds.
     ///
     /// Each node of a room observes its own gate, and all of them change the same rate. After a
     /// change by one node, the others wait as if they had made it, so the node with the highest

@@ -156,7 +156,7 @@ impl Ranges {
     }
 }
 
-/// The lowest bit of the weight in a [`Rank`]. The position takes the bits below.
+/// The lowest bit of the weight in a [`Rank`]. The position occupies the lower bits.
 const WEIGHT: u32 = 8;
 
 /// The forms with the ranges that match them, apart from `*/*`.

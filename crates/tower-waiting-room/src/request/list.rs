@@ -153,7 +153,7 @@ fn thousandths(text: &[u8]) -> (Option<u16>, &[u8]) {
     (None, until_delimiter(rest).1)
 }
 
-/// The highest weight in thousandths. It is also the default.
+/// The highest weight in thousandths, which is also the default.
 pub(super) const MAX_WEIGHT: u16 = 1000;
 
 /// The maximum number of elements of a list that are read. Browsers send up to a dozen.

@@ -16,7 +16,7 @@ mod tags;
 use self::tags::{Mistake, Step};
 use super::{Answer, cloudflare::CfWaitingRoom, own_page::escape};
 
-/// A template in the Mustache language, after its checks.
+/// A checked template in the Mustache language.
 pub(super) struct MustachePage {
     steps: Vec<Step>,
     /// The length of all constant texts, in bytes.

@@ -12,7 +12,7 @@ use std::{
 
 use waiting_room_core::VisitorId;
 
-/// The list of the ends that are still to be reported.
+/// The session ends that are still to be reported.
 #[derive(Debug, Default)]
 pub(crate) struct Ends(Mutex<EndList>);
 

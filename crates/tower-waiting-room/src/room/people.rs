@@ -152,7 +152,7 @@ impl Crawlers {
         (self.is_one)(head)
     }
 
-    /// Notes a verdict, at `now`.
+    /// Records a verdict at `now`.
     pub(super) fn observe(&self, verdict: &Verdict, now: Timestamp) {
         // A newcomer who only has to show that it returns cookies waits for no other visitor.
         let is_test = matches!(verdict, Verdict::Wait { reason: Reason::QueuedCookieTest, .. });
@@ -238,5 +238,5 @@ impl fmt::Debug for IdentityOf {
     }
 }
 
-/// The error that is counted for another person's token.
+/// The name of the error under which another person's token is counted.
 pub(crate) const OTHER_PERSON: &str = "other_person";

@@ -395,7 +395,7 @@ impl RoomStage {
     }
 
     /// Returns whether visitors are let through at `now` while the store cannot decide. In a
-    /// prequeue, they are not.
+    /// prequeue, no visitor is let through.
     pub(crate) fn admits_without_store(&self, now: Timestamp) -> bool {
         let is_prequeue =
             |plan: Arc<RoomPlan>| matches!(plan.phase_at(now), Phase::Prequeue { .. });

@@ -22,7 +22,7 @@ use super::recorder::{Counter, Frequent};
 #[derive(Debug)]
 pub(super) struct Verdicts {
     known: Box<[OnceLock<ReasonCount>]>,
-    /// The requests whose reason found no place.
+    /// The number of requests whose reason found no place.
     other: AtomicU64,
 }
 

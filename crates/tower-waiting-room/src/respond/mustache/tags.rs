@@ -45,7 +45,7 @@ enum Kind {
 /// A tag of a template.
 struct Tag<'a> {
     kind: Kind,
-    /// The content without spaces at its ends.
+    /// The content, without surrounding spaces.
     name: &'a str,
     /// The number of bytes, including all braces.
     len: usize,
