@@ -47,7 +47,7 @@ pub(super) struct Board {
     sampler: Option<Mutex<Option<JoinHandle<()>>>>,
 }
 
-/// What the sampler has recorded.
+/// The figures that the sampler has recorded.
 #[derive(Debug, Default)]
 pub(super) struct State {
     pub(super) history: RoomHistory,
@@ -242,7 +242,7 @@ impl State {
         figures
     }
 
-    /// Returns the figures of the reasons, the most frequent ones of the last minute first.
+    /// Returns the figures of the reasons, starting with the most frequent in the last minute.
     fn most_frequent_reasons(&self) -> Vec<Value> {
         let reasons = self.reasons.iter().filter(|(name, _)| !FORWARDED.contains(&name.as_str()));
         let mut reasons: Vec<_> = reasons

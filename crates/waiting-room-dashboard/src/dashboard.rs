@@ -30,7 +30,7 @@ use super::{
 
 /// The operator's page for one layer.
 ///
-/// All clones, and all their routers, belong to one dashboard with one record of the past.
+/// All clones and their routers belong to one dashboard with one history.
 #[derive(Clone)]
 pub struct Dashboard {
     board: Arc<Board>,

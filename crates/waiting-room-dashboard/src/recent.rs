@@ -29,8 +29,8 @@ impl Default for MinuteCount {
 }
 
 impl MinuteCount {
-    /// Records the total, and returns what was added since the last sample; 0 if it is not known
-    /// when that was.
+    /// Records the total, and returns what was added since the last sample, or 0 if that sample is
+    /// not recent.
     pub(super) fn push(&mut self, total: u64, Counting { now, is_recent }: Counting) -> u32 {
         let added = u32::try_from(total.saturating_sub(self.total)).unwrap_or(u32::MAX);
         self.total = total;

@@ -200,8 +200,8 @@ impl GateSet {
     ///
     /// # Errors
     ///
-    /// Returns an error for an adaptive gate and for a gate with a share, which would overwrite the
-    /// value, and for a limit that a gate does not accept. The old limit then remains in effect.
+    /// Returns an error if the gate is adaptive or has a share, which would overwrite the value, or
+    /// if the limit is invalid. The old limit then remains in effect.
     pub(crate) fn set_limit(&self, limit: Option<u32>) -> Result<(), ConfigError> {
         let contradicts = |expected: String| {
             let kind = ConfigErrorKind::Contradicts;

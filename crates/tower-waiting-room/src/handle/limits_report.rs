@@ -21,7 +21,7 @@ use crate::{
 /// login        310        -       4.52%    ~70              ~3
 /// ```
 ///
-/// A limit that refuses nothing and has no keys near it has no effect. Before a limit in shadow
+/// A limit without refusals and without keys near the limit has no effect. Before a limit in shadow
 /// mode is enforced, its shadow share shows how many requests would be refused: if none of them is
 /// abuse, the limit is too low.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

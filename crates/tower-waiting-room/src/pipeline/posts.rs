@@ -47,8 +47,8 @@ impl Pipeline {
         }
     }
 
-    /// Answers the request of an admitted visitor that is not for the application: the script of the
-    /// waiting page sends a poll to ask whether it may reload the page, and a link leads to a page.
+    /// Answers a request of an admitted visitor that is not meant for the application: a poll, with
+    /// which the script of the waiting page asks whether it may reload the page, or a link.
     #[inline]
     pub(super) fn admitted(
         room: &RoomStage,
@@ -61,7 +61,7 @@ impl Pipeline {
         Self::without_link(room, head, reason)
     }
 
-    /// Sends a visitor who has opened a link, and need not wait, to the page without the link.
+    /// Redirects a visitor who has opened a link, but need not wait, to the page without the link.
     #[inline]
     pub(super) fn without_link(
         room: &RoomStage,

@@ -102,7 +102,7 @@ impl Pipeline {
     }
 
     /// Applies the store's verdict to a request for a stream. Returns `None` for any verdict other
-    /// than to wait or to be admitted. Such a verdict has the same effect as on a poll.
+    /// than waiting or admission. Such a verdict has the same effect as on a poll.
     pub(super) fn stream_decided(
         &self,
         room: &RoomStage,
@@ -114,8 +114,8 @@ impl Pipeline {
         match verdict {
             Ok(Verdict::Wait { ticket, reason }) => {
                 let mut sealed = *ticket;
-                // The client keeps this ticket while the stream is open, and must not be too early
-                // with it when the stream announces the turn.
+                // The client keeps this ticket while the stream is open, and the ticket must be due
+                // when the stream announces the turn.
                 if !sealed.is_reissued() {
                     sealed.next_check_in = sealed.next_check_in.min(sealed.last_check_in + AT_ONCE);
                 }
@@ -193,7 +193,7 @@ fn is_page(head: &RequestHead<'_>) -> bool {
 
 /// The time after which the ticket of an open stream is due. Without any such time, the ticket
 /// would look as if a node had reissued it in an outage. The pace limits on tickets bound how often
-/// it is used.
+/// the ticket is used.
 const AT_ONCE: Duration = Duration::from_nanos(1);
 
 #[cfg(test)]

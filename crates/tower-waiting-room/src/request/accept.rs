@@ -92,7 +92,7 @@ impl Range {
 /// Returns whether a name is `expected`, which is in lower case. The case of the name is ignored.
 ///
 /// The comparison ignores the bit that distinguishes upper from lower case, in all characters. This
-/// is safe, because for the other characters of these names, a change of this bit gives a character
+/// is safe, because changing this bit in any other character of these names gives a character
 /// that a header cannot contain.
 #[inline(always)]
 fn is<const LEN: usize>(name: &[u8], expected: &[u8; LEN]) -> bool {
@@ -156,7 +156,7 @@ impl Ranges {
     }
 }
 
-/// The lowest bit of the weight in a [`Rank`]. The position takes the bits below.
+/// The lowest bit of the weight in a [`Rank`]. The position occupies the lower bits.
 const WEIGHT: u32 = 8;
 
 /// The forms with the ranges that match them, apart from `*/*`.

@@ -45,8 +45,8 @@ use crate::misconfiguration::Misconfiguration;
 
 /// The source of a client's address: the connection, or a header that trusted proxies write.
 ///
-/// The address is used by per-address limits, gates and bypass rules, and by the quota of places
-/// per network. With a wrong source, clients can choose their address, or all clients appear to
+/// The address is used by per-address limits, gates and bypass rules, and by the room's shares of
+/// networks. With a wrong source, clients can choose their address, or all clients appear to
 /// have the same address.
 ///
 /// ```
@@ -202,8 +202,8 @@ impl ClientIp {
         })
     }
 
-    /// Returns the address of the client whose request arrived from `peer`, which is in the header if
-    /// the peer is a trusted proxy.
+    /// Returns the address of the client whose request arrived from `peer`. If the peer is a
+    /// trusted proxy, the address is in the header.
     fn reported_by(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         self.report_of(peer).map_or(peer, |report| report.read(peer, headers))
     }

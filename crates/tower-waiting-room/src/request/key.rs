@@ -29,8 +29,8 @@ use super::head::{Caller, CookieSearch, RequestHead};
 /// The part of a request that identifies a client to a limit.
 ///
 /// Requests with the same key share a quota, a gate, or the turns of a tenant in a queue. Keys are
-/// stored only as hashes. A key has up to 8 parts, which are joined with [`and`](Self::and). The first
-/// 8 KiB of each part count.
+/// stored only as hashes. A key has up to 8 parts, which are joined with [`and`](Self::and). Only
+/// the first 8 KiB of each part count.
 ///
 /// ```
 /// use tower_waiting_room::Key;

@@ -33,8 +33,8 @@ struct Elements<'a, F> {
 impl<'a, T, F: Fn(&'a [u8]) -> Option<T>> Iterator for Elements<'a, F> {
     type Item = (Element<'a>, Option<T>);
 
-    /// Reads an element. The method is inlined, because both kinds of lists spend most of their time
-    /// in it.
+    /// Reads an element. The method is inlined, because it takes most of the time of parsing a
+    /// list.
     #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
         let (name, rest) = until_delimiter(self.rest?.trim_ascii_start());
@@ -92,8 +92,8 @@ fn until_delimiter(text: &[u8]) -> (&[u8], &[u8]) {
     text.split_at(end.unwrap_or(text.len()))
 }
 
-/// Returns the text from the first comma or semicolon outside of quoted strings (RFC 9110 section
-/// 5.6.4).
+/// Returns the rest of the text, starting at the first comma or semicolon outside quoted strings
+/// (RFC 9110 section 5.6.4).
 #[inline]
 fn after_parameter(mut text: &[u8]) -> &[u8] {
     while let [byte, after @ ..] = text {
@@ -153,7 +153,7 @@ fn thousandths(text: &[u8]) -> (Option<u16>, &[u8]) {
     (None, until_delimiter(rest).1)
 }
 
-/// The highest weight in thousandths. It is also the default.
+/// The highest weight in thousandths, which is also the default.
 pub(super) const MAX_WEIGHT: u16 = 1000;
 
 /// The maximum number of elements of a list that are read. Browsers send up to a dozen.

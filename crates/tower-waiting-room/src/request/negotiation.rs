@@ -32,7 +32,7 @@ struct AvailableLanguage {
     primary: Subtag,
     variant: Variant,
     language: Language,
-    /// Whether the primary subtag is not that of the language's own tag.
+    /// Whether the primary subtag differs from the one in the language's own tag.
     is_alias: bool,
 }
 
@@ -59,7 +59,7 @@ impl Languages {
         &BUILT_IN
     }
 
-    /// Adds a language. It replaces the language with the same tag.
+    /// Adds a language, which replaces any language with the same tag.
     pub(crate) fn with(&self, language: Language) -> Self {
         let mut languages = self.clone();
         let replaced = |known: Language| known.tag() == language.tag();

@@ -283,7 +283,7 @@ impl Answer {
 
     /// Returns whether the JSON of the answer contains the object of Cloudflare Waiting Room.
     ///
-    /// Cloudflare's product does not send the object to visitors that are admitted, nor for
+    /// Cloudflare's product sends the object neither to admitted visitors nor for
     /// refusals that do not concern its waiting room, such as refusals by a rate limit.
     pub(super) fn has_cloudflare_object(&self) -> bool {
         self.json == JsonProfile::Cloudflare && self.is_of_room() && self.outcome != Outcome::Admit

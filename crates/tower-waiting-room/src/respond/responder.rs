@@ -138,7 +138,7 @@ impl Responder {
 
     /// Returns the page of a refusal by a limit or a gate, which may have been rendered for another
     /// request in the same second. Returns `None` if the client gets no page, if pages have to be
-    /// rendered for each request, and if the page cannot be rendered.
+    /// rendered for each request, or if the page cannot be rendered.
     fn refused_page(
         &self,
         status: StatusCode,

@@ -12,8 +12,8 @@
 //! ```
 //!
 //! The front consists of one stream for each of the first [`Streams::FRONT`] visitors. A stream
-//! whose visitor has been told its turn makes way for the next stream, which then checks at once.
-//! However many slots become free together, each of them therefore wakes one stream, and a call
+//! that has announced its visitor's turn makes way for the next stream, which then checks at once.
+//! Each free slot therefore wakes one stream, however many become free together, and a call
 //! wakes only streams at the front.
 //!
 //! A server does not poll the body of a response that its client does not read. Such a stream makes
@@ -74,7 +74,7 @@ struct Open {
 /// The rank of a stream among all streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct StreamRank {
-    /// Whether the stream makes way for all others, because it has been told its turn or is late.
+    /// Whether the stream makes way for all others, because it has announced a turn or is late.
     is_behind: bool,
     /// The order of the visitor in the line, as last given to [`StreamPlace::moves`].
     order: u64,
@@ -120,12 +120,12 @@ impl Streams {
     pub(crate) const FRONT: usize = 8;
     /// The maximum number of streams of one visitor, who may have several tabs.
     const PER_VISITOR: u32 = 4;
-    /// The time after which a stream that was not polled when it was due makes way for the next
+    /// The time after its due time at which an unpolled stream makes way for the next
     /// one. Either its client does not read, or the node is busy.
     const LATE: Duration = Duration::from_secs(1);
     /// The maximum number of late streams that one pass over the streams handles.
     const LATE_AT_ONCE: usize = 256;
-    /// The time after which a stream that was not polled when it was due has ended. Its client does
+    /// The time after its due time at which an unpolled stream has ended, because its client does
     /// not read.
     const OVERDUE: Duration = Duration::from_secs(30);
     /// The maximum number of overdue streams that one new stream ends.
@@ -138,8 +138,8 @@ impl Streams {
 
     /// Opens a stream for a ticket at `order` in the line.
     ///
-    /// Once half of the streams are open, the others are for tickets with a place: a client can have
-    /// any number of first tickets, but its network has a share of the places.
+    /// Once half of the streams are open, the others are reserved for tickets with a place: a
+    /// client can have any number of first tickets, but its network has only a share of the places.
     ///
     /// # Errors
     ///
@@ -200,7 +200,7 @@ impl Streams {
 impl Open {
     /// Returns the streams at the front, in order: the first stream of each of the first visitors.
     ///
-    /// A visitor has few streams, so this visits only a few streams too.
+    /// A visitor has few streams, so only a few streams are visited.
     fn front(&self) -> Front {
         let mut front = Front::new();
         for rank in self.by_rank.iter().take_while(|rank| !rank.is_behind) {
@@ -315,7 +315,7 @@ impl Open {
         self.rank(number, order, has_turn);
     }
 
-    /// Moves streams that were not polled when they were due behind all others. Returns the wakers
+    /// Moves the streams that were due but not polled behind all others. Returns the wakers
     /// of the streams that they made way for.
     fn pass_over_late(&mut self, now: Instant) -> Vec<Waker> {
         let next = |open: &Self| {

@@ -17,12 +17,12 @@ use super::recorder::{Counter, Frequent};
 /// The counts of one layer since its start, in bounded memory.
 ///
 /// A reason gets the first free place when it first occurs, and keeps this place. A count is found
-/// by comparing the reasons one after the other, which for the few reasons of a service takes less
+/// by comparing the reasons one after the other. A service has few reasons, so this takes less
 /// time than hashing one.
 #[derive(Debug)]
 pub(super) struct Verdicts {
     known: Box<[OnceLock<ReasonCount>]>,
-    /// The requests whose reason found no place.
+    /// The number of requests whose reason found no place.
     other: AtomicU64,
 }
 

@@ -65,7 +65,7 @@ impl Subject {
             .sum()
     }
 
-    /// Returns this subject with the counts of an earlier one.
+    /// Returns this subject with the counts of an earlier subject.
     pub(crate) fn continuing(self, before: Option<&Self>) -> Self {
         match before {
             Some(before) => Self { decisions: Arc::clone(&before.decisions), ..self },

@@ -111,8 +111,8 @@ impl RoomStage {
     /// link, if the request opens a link.
     ///
     /// The address is relative, because a router may have removed the first part of the path. Its
-    /// fragment is empty. Without one, a browser would keep that of the link (RFC 9110 section
-    /// 10.2.2).
+    /// fragment is empty. Without a fragment, a browser would keep that of the link (RFC 9110
+    /// section 10.2.2).
     #[inline]
     pub(crate) fn without_link(&self, head: &RequestHead<'_>) -> Option<HeaderValue> {
         self.transfer_path.as_ref()?;
@@ -149,7 +149,8 @@ impl RoomStage {
     /// the ticket has no place.
     ///
     /// A first ticket does not have a place yet, and a lapsed ticket no longer has one. No link is
-    /// made from a ticket that a node has reissued in an outage, because the link would hide that.
+    /// made from a ticket that a node has reissued in an outage, because the link would hide the
+    /// reissue.
     pub(crate) fn link(&self, ticket: &Ticket, now: Timestamp) -> Option<Response<Bytes>> {
         let rules = self.store.rules();
         if !ticket.placed || ticket.is_reissued() || rules.timing().has_lapsed(ticket, now) {
