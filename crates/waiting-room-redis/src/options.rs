@@ -24,7 +24,7 @@ pub struct RedisStoreOptions {
     pub(crate) clock: Option<Arc<dyn Clock>>,
     /// The events with which a node opens its room.
     pub(crate) schedule: Option<Schedule>,
-    /// Where the slots of the room come from.
+    /// The source of the room's slots.
     pub(crate) slots_of: SlotsOf,
 }
 

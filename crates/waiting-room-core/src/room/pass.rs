@@ -1,4 +1,4 @@
-//! The identity of a visitor, the proof that it was admitted, and the site that the proof is from.
+//! The identity of a visitor, the proof that it was admitted, and the site that issued the proof.
 
 use std::{fmt, num::NonZeroU16};
 
@@ -174,7 +174,7 @@ impl Pass {
         Self { id, bucket, accepted_at, last_check_in, expires_at, home: None }
     }
 
-    /// Returns this pass with the given home. A layer does so when it seals a pass, see
+    /// Returns this pass with the given home. A layer calls this method when it seals a pass, see
     /// [`Store::home`](crate::Store::home).
     #[must_use]
     pub const fn with_home(mut self, home: Option<PassHome>) -> Self {

@@ -60,8 +60,8 @@ pub enum Pacing {
     /// A sixth of the slots is available at once, and the rest evenly over the next 50 seconds.
     ///
     /// All nodes get new slots at the start of a minute. Without pacing, all visitors that have
-    /// waited for it are admitted at the same moment. The price is that a burst may have to wait
-    /// although the minute has slots for it.
+    /// waited for the minute are admitted at the same moment. The price is that a burst may have to
+    /// wait although the minute has slots for it.
     Linear,
     /// All slots are available from the first instant, as in the article.
     #[default]

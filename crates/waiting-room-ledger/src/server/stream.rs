@@ -18,11 +18,12 @@ use crate::{
     },
 };
 
-/// The most messages that wait for a site to read. A site that is slower is disconnected.
+/// The maximum number of messages that wait for a site to read. A slower site is disconnected.
 const MAX_UNREAD: usize = 64;
 /// The interval at which a silent site is pinged.
 const PULSE: Duration = Duration::from_secs(5);
-/// The time in which a client has to confirm the greeting, and an operator to give its order.
+/// The time within which a client has to confirm the greeting, and an operator has to give an
+/// order.
 const CONFIRM_WITHIN: Duration = Duration::from_secs(5);
 
 /// A stream whose greeting was accepted.
@@ -181,7 +182,7 @@ pub(super) async fn serve_operator(greeted: Greeted) {
             return;
         }
     }
-    // An empty frame ends the answer, so that one that was cut off is noticed.
+    // An empty frame ends the answer, so that a truncated answer is noticed.
     let _ = writer.write(&mut sealer, &[]).await;
     writer.end();
 }

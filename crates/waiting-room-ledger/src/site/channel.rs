@@ -43,9 +43,9 @@ struct Sent {
 }
 
 impl Sent {
-    /// Returns whether the global ledger knows that visitors want slots, and had too few. It then
-    /// grants slots as soon as they are free. Further visitors at the door are reported at once,
-    /// because they wait for only a moment; further ones in line are not.
+    /// Returns whether the global ledger knows that visitors want slots, and had too few slots. It
+    /// then grants slots as soon as they are free. Further visitors at the door are reported at
+    /// once, because they wait for only a moment; further visitors in line are not.
     fn is_served_later(&self, account: &AccountReport) -> bool {
         let granted = account.granted.saturating_sub(self.granted);
         let missing = self.wanted.saturating_sub(granted);
@@ -218,8 +218,8 @@ mod tests {
         channel
     }
 
-    /// Returns whether a site with this account sends another message at once, after one with the
-    /// account `sent` that was answered.
+    /// Returns whether a site with this account sends another message at once after a message with
+    /// the account `sent` was answered.
     fn is_due(sent: &AccountReport, slots: AccountReport) -> bool {
         let channel = answered(sent);
         let at = Timestamp::ZERO;

@@ -1,6 +1,6 @@
-//! The world as the agent of a site knows it under [`Policy::Counters`](crate::Policy::Counters): the newest
-//! snapshot of the world, and the slots of the minutes that follow from it. Time is an argument, and
-//! nothing waits here.
+//! The world as the agent of a site knows it under [`Policy::Counters`](crate::Policy::Counters):
+//! the newest snapshot of the world, and the slots of each minute that follow from the snapshot.
+//! Time is an argument, and nothing waits here.
 
 use waiting_room_core::{RoomRules, Timestamp};
 use waiting_room_redis::site::{Counted, GlobalNews, MinutePlan, SiteReport};

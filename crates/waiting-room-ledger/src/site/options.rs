@@ -91,14 +91,14 @@ impl SiteOptions {
 }
 
 impl<D: Dial> SiteOptions<D> {
-    /// Sets how connections to the ledger are opened, for example with TLS. TCP by default.
+    /// Sets how connections to the ledger are opened, for example with TLS; TCP by default.
     #[must_use]
     pub fn dial<E: Dial>(self, dial: E) -> SiteOptions<E> {
         let Self { site, rules, policy, minute, addresses, keys, within, clock, .. } = self;
         SiteOptions { site, rules, policy, minute, addresses, keys, dial, within, clock }
     }
 
-    /// Sets how the sites keep one limit, which has to be the same at all of them.
+    /// Sets the method by which the sites keep one limit. All sites have to use the same method.
     /// [`Policy::Escrow`] by default.
     ///
     /// ```
@@ -142,8 +142,8 @@ impl<D: Dial> SiteOptions<D> {
         self
     }
 
-    /// Sets the time in which a ledger has to greet, and to answer a ping. 1.5 s by default. A ledger
-    /// that takes longer is left for another address.
+    /// Sets the time within which a ledger has to greet and to answer a ping; 1.5 s by default. If
+    /// a ledger takes longer, the site tries another address.
     #[must_use]
     pub const fn within(mut self, within: Duration) -> Self {
         self.within = within;

@@ -107,7 +107,7 @@ pub struct WorldSnapshot {
 }
 
 impl WorldSnapshot {
-    /// The number of minutes for which traffic is kept: the newest ones.
+    /// The number of recent minutes for which traffic is kept.
     pub const MINUTES: usize = 4;
 
     /// Creates a snapshot of an empty world at this instant. A higher version replaces a lower one.

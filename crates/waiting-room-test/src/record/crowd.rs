@@ -168,7 +168,7 @@ impl CrowdRecord {
     /// # Panics
     ///
     /// Panics if a visitor was forwarded before that time, or if no visitor sent a request before
-    /// it, so that open doors would not have been noticed.
+    /// it, because open doors would then not have been noticed.
     #[track_caller]
     pub fn never_before(&self, opening: Duration) -> &Self {
         let opens = self.start + opening;

@@ -20,7 +20,7 @@ impl GlobalLedger {
     /// No answer may be sent before all earlier changes are stored, not even the answer to a
     /// message that has changed nothing: it carries totals, which may include a grant that is not
     /// stored yet. Changes that could not be stored are kept and [merged](Changes::merge) with
-    /// newer ones. Otherwise, an answer may grant slots that the next ledger does not know.
+    /// newer ones. Otherwise, an answer may grant slots that the next ledger does not know about.
     ///
     /// If the keeper answers that another ledger has taken over, no message may be sent at all. A
     /// heartbeat that reports nothing new changes nothing here.
@@ -36,8 +36,8 @@ impl GlobalLedger {
     /// returned when this ledger [took over](Kept::take_over) with `term`.
     ///
     /// It grants free slots at once. The lease of each open account begins anew, and the slots of a
-    /// closed account are free after a whole session, as if the account had been closed just now. A
-    /// visitor of a site that has not reported to this ledger cannot be claimed.
+    /// closed account are free after a whole session, as if the account had been closed just now.
+    /// The slot of a visitor cannot be claimed from a site that has not reported to this ledger.
     ///
     /// So each restoration extends the time for which the slots of a dead site are held, and they are
     /// never free if ledgers are restored more often than once in
@@ -75,10 +75,10 @@ impl GlobalLedger {
     /// It grants nothing until every site has reported, or until everything that was granted before
     /// has expired. From `kept` it takes only the term, the rules, the list of sites, and which of
     /// them are fenced or drained. These have to be the ones that the lost ledger had: with a
-    /// shorter session it would not wait for the last pass of a silent site, and without a fence or
-    /// a site it would grant slots that are in use. If they are not known, all sites stop for
-    /// [`reclaim_after`](EscrowRules::reclaim_after), and a [new](Self::new) world begins. A site
-    /// that reports other rules is refused, and its account is not adopted.
+    /// shorter session it would not wait for the last pass of a silent site, and if a fence or a
+    /// site were missing, it would grant slots that are in use. If they are not known, all sites
+    /// stop for [`reclaim_after`](EscrowRules::reclaim_after), and a [new](Self::new) world begins.
+    /// A site that reports other rules is refused, and its account is not adopted.
     ///
     /// # Errors
     ///

@@ -52,8 +52,8 @@ SELECT pg_is_in_recovery() AS is_recovering,
        current_setting('synchronous_standby_names') AS standbys
 ";
 
-/// Which server this is: the identifier of its database cluster, which its copies have in common, and
-/// its timeline, which changes with each promotion and restoration.
+/// The identity of the server: the identifier of its database cluster, which its copies have in
+/// common, and its timeline, which changes with each promotion and restoration.
 pub(super) const LINEAGE: &str = "
 SELECT system_identifier::text, left(pg_walfile_name(pg_current_wal_lsn()), 8)
 FROM pg_control_system()
@@ -110,7 +110,7 @@ pub(super) const RELEASE: &str =
     "UPDATE waiting_room_ledger SET holder = NULL WHERE room = $1 AND term = $2";
 
 /// Takes over from the term and the batch that were seen. A second process that has seen the same
-/// finds another term.
+/// values finds another term.
 pub(super) const TAKE_OVER: &str = "
 UPDATE waiting_room_ledger AS ledger
 SET term = $2, holder = $3, timeline = $4

@@ -21,8 +21,8 @@ pub(super) struct Demand {
 }
 
 /// Visitors that are held for a moment while a slot is requested from elsewhere. Returning visitors
-/// come before new ones, and those who have waited in the line before all others. Apart from that,
-/// they are in the order of arrival.
+/// come before new ones, and visitors who have waited in the line come before all others. Apart
+/// from that, the order is that of arrival.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Borrowers {
     new: VecDeque<Borrower>,
@@ -127,7 +127,7 @@ impl Borrowers {
         self.new.len() as u64
     }
 
-    /// The number of those of them who have not waited in the line.
+    /// The number of new visitors that wait but have not waited in the line.
     pub(super) fn newcomers(&self) -> u64 {
         self.new.iter().filter(|borrower| borrower.in_line_since.is_none()).count() as u64
     }

@@ -70,7 +70,7 @@ pub(super) enum Question {
     None,
     /// A request was sent at this time, and there is no reply yet.
     Open(Timestamp),
-    /// As `Open`, but visitors whom the request does not include have arrived since.
+    /// Like `Open`, but visitors who are not in the request have arrived since.
     Outdated(Timestamp),
 }
 

@@ -12,7 +12,7 @@ use crate::escrow::LineFront;
 pub(super) struct Line {
     /// Whether the site has a line, which may be empty.
     is_described: bool,
-    /// The oldest present visitors, those at the door included.
+    /// The oldest present visitors, including those at the door.
     front: LineFront,
     /// The slots that were granted for visitors of this site, until they come and take them.
     promised: u64,
@@ -34,12 +34,12 @@ impl Line {
         self.front = front;
     }
 
-    /// The oldest present visitors, those at the door included.
+    /// The oldest present visitors, including those at the door.
     pub(super) const fn front(&self) -> &LineFront {
         &self.front
     }
 
-    /// Returns whether no visitor waits in it, and no slot is kept.
+    /// Returns whether no visitor waits in the line, and no slot is kept.
     pub(super) fn is_empty(&self) -> bool {
         self.front.is_empty() && self.promised == 0
     }
@@ -63,8 +63,8 @@ impl Line {
         }
     }
 
-    /// Returns whether the global ledger knows that visitors in line want slots, and had too few.
-    /// It then grants slots as soon as they are free.
+    /// Returns whether the global ledger knows that visitors in line want slots, and had too few
+    /// slots. It then grants slots as soon as they are free.
     pub(super) fn is_served_later(&self, granted: u64) -> bool {
         let (before, wanted) = self.requested;
         !self.front.is_empty() && wanted > granted.saturating_sub(before)
@@ -92,7 +92,8 @@ impl Line {
         self.promised = if is_over { 0 } else { self.promised.min(unused).min(needed) };
     }
 
-    /// A visitor takes a slot, and leaves the line if it was in it. The first ones in line take slots first.
+    /// A visitor takes a slot, and leaves the line if it was in it. The first visitors in line take
+    /// slots first.
     pub(super) fn take(&mut self, was_in_line: bool) {
         self.promised = self.promised.saturating_sub(1);
         if was_in_line {
