@@ -76,7 +76,7 @@ impl ServerKeys {
     ///
     /// # Errors
     ///
-    /// Returns an error if [`SharedKeys::parse`] cannot read a file, if one
+    /// Returns an error if a file cannot be read, if [`SharedKeys::parse`] rejects it, if one
     /// key is in both files, or if a key of operators belongs to a site.
     pub fn read(sites: &Path, operators: Option<&Path>) -> Result<Self, KeyError> {
         let keys = Self::new(SharedKeys::read(sites)?);

@@ -217,9 +217,8 @@ impl Sessions {
         self.end_of(id).is_some_and(|ended| ended.has_left && made_at <= ended.at)
     }
 
-    /// Returns whether a proof issued at `made_at` may have been voided by an end that had to be
-    /// forgotten. If so, it counts only if the room holds the session or the place of its
-    /// visitor.
+    /// Returns whether an end that had to be forgotten may have voided a proof issued at `made_at`.
+    /// If so, the proof counts only if the room holds its visitor's session or place.
     pub(super) fn may_be_forgotten(&self, id: VisitorId, made_at: Timestamp) -> bool {
         made_at <= self.watermark && self.end_of(id).is_none()
     }

@@ -57,8 +57,7 @@ struct Counted {
 }
 
 impl Census {
-    /// The maximum number of tickets that are drawn for one message. A site that wants more asks
-    /// again.
+    /// The maximum number of tickets drawn for one message. A site that wants more asks again.
     pub const MAX_DRAWN_AT_ONCE: u32 = 1024;
 
     /// For this time after the end of a minute, the traffic of the minute before it is used, unless

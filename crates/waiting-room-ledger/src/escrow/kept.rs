@@ -40,8 +40,7 @@ pub struct Kept {
 /// the order in which the ledger has listed them.
 ///
 /// Changes that could not be stored are [merged](Self::merge) with newer ones, and no answer is
-/// sent until they are stored. Each account in the changes is complete, so it replaces the stored
-/// account.
+/// sent until they are stored. Each account is complete, so it replaces the stored one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Changes {

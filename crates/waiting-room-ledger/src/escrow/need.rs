@@ -9,8 +9,7 @@ use crate::escrow::{
     front::{Bucket, WIDTH_NS},
 };
 
-/// The visitors that wait at a site, as last reported, and the time since which the site has lacked
-/// slots.
+/// The visitors that wait at a site, as last reported, and the times of its shortage of slots.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Need {
     /// The new visitors that wait for a slot.

@@ -28,7 +28,7 @@ use crate::{
     keeper::KeepError,
 };
 
-/// The maximum number of events that wait for a holder. Beyond that number, the streams wait.
+/// The maximum number of events that wait for a holder. Beyond that, the streams wait.
 const INBOX: usize = 4096;
 
 /// An order whose result waits for the keeper.

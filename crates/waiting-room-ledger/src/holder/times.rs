@@ -27,7 +27,7 @@ pub struct HolderTimes {
     pub look: Duration,
     /// The time without a new batch after which a standby takes over; 1.5 s by default.
     pub patience: Duration,
-    /// The interval at which expired slots are reclaimed and granted to sites that lack slots; 200
+    /// The interval at which expired slots are reclaimed and granted to sites that lack some; 200
     /// ms by default.
     pub tick: Duration,
 }

@@ -22,8 +22,7 @@ use crate::{
 const MAX_UNREAD: usize = 64;
 /// The interval at which a silent site is pinged.
 const PULSE: Duration = Duration::from_secs(5);
-/// The time within which a client has to confirm the greeting, and an operator has to give an
-/// order.
+/// The time for a client to confirm the greeting, and for an operator to give an order.
 const CONFIRM_WITHIN: Duration = Duration::from_secs(5);
 
 /// A stream whose greeting was accepted.

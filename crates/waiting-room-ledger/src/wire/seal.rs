@@ -128,7 +128,7 @@ impl SharedKeys {
     ///
     /// # Errors
     ///
-    /// Returns an error if the file cannot be read, or the errors of [`parse`](Self::parse).
+    /// Returns the errors of [`parse`](Self::parse), and an error if the file cannot be read.
     pub fn read(path: &Path) -> Result<Self, KeyError> {
         let text = std::fs::read_to_string(path)
             .map_err(|source| KeyError::Read { path: path.display().to_string(), source })?;

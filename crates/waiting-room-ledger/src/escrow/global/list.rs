@@ -15,8 +15,7 @@ use crate::{
 pub struct SiteState {
     /// The site.
     pub site: SiteId,
-    /// The epoch of its account, or of the next one. A [fence](GlobalLedger::fence) names this
-    /// epoch.
+    /// The epoch of its account or of the next one, which a [fence](GlobalLedger::fence) names.
     pub epoch: Epoch,
     /// The state of its account.
     pub standing: Standing,

@@ -161,8 +161,7 @@ impl GlobalLedger {
         answers
     }
 
-    /// Handles the request of a site for a new account, which replaces the account that the site
-    /// names.
+    /// Handles the request of a site for a new account in place of the one that it names.
     fn receive_join(&mut self, join: &Join) -> Option<ToSite> {
         let term = self.term;
         let lease = self.rules.lease;
