@@ -51,17 +51,17 @@
 //! 2. *A site has no more visitors on its account than its allowance.* `SiteLedger::admit` requires
 //!    a lease, and a slot that is unused or held for this visitor. A session stays on the account
 //!    until its last pass is void, even if the visitor has left.
-//! 3. *Every valid pass has a slot.* A pass ends at most one session after the lease of its home, by
-//!    the clock of its home, and the slots of a dead site are not free before that
+//! 3. *Every valid pass has a slot.* By the clock of its home, a pass ends at most one session
+//!    after the lease of that home. The slots of a dead site are not free before that
 //!    (`Member::is_spent`). A lease runs from the time at which the site *sent* its message, so it
 //!    ends at the site before it ends in the global ledger. The clocks need not agree, but they may
 //!    drift apart only by a margin.
 //!
-//! All of this holds under these conditions: an earlier ledger has stopped, or its keeper has
-//! fenced it ([`Kept::take_over`]), when its replacement is created; no answer is sent before all
-//! earlier [changes](GlobalLedger::changes) are stored, and the keeper loses none of them; no clock
-//! runs backwards, and no two drift apart by more than the [margin](EscrowRules::drift_margin); a
-//! fenced site is off.
+//! All of this holds under four conditions. When a replacement is created, the earlier ledger has
+//! stopped, or its keeper has fenced it ([`Kept::take_over`]). No answer is sent before all earlier
+//! [changes](GlobalLedger::changes) are stored, and the keeper loses none of them. No clock runs
+//! backwards, and no two drift apart by more than the [margin](EscrowRules::drift_margin). A fenced
+//! site is off.
 //!
 //! # Failures
 //!

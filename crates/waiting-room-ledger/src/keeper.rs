@@ -37,8 +37,8 @@ pub(crate) use crate::escrow::{Changes, Kept};
 ///
 /// # Cancel safety
 ///
-/// A call that is dropped before it returns may still take effect, but it must not take effect after a
-/// later call has returned: a batch that arrives late must not replace a newer one.
+/// A call that is dropped before it returns may still take effect, but not after a later call has
+/// returned: a batch that arrives late must not replace a newer one.
 pub trait LedgerKeeper: Send + 'static {
     /// Returns the state by which a standby finds out whether the holder is alive.
     ///
@@ -100,8 +100,8 @@ pub struct Seen {
 pub enum TakenOver {
     /// All accounts were kept: the ledger continues with them at once.
     Kept(Kept),
-    /// The accounts are lost or unreliable, and only the term, the limit, the rules, the list of
-    /// sites and their fences are known: the ledger grants nothing until every site has reported, or
+    /// The accounts are lost or unreliable; only the term, the limit, the rules, the list of sites
+    /// and their fences are known. The ledger grants nothing until every site has reported, or
     /// everything that was granted before has expired.
     Lost(Kept),
 }

@@ -1,8 +1,8 @@
 //! A node's knowledge of the plan of its room: the rules, the events and the latest draw.
 //!
-//! A node learns the plan from the server, and follows the schedule on its own: at each change of
-//! the phase, the rules in force follow from the plan and from the time of the server, so no node
-//! has to fetch them at that moment. Only the server knows the number of entrants of a
+//! A node learns the plan from the server, and follows the schedule on its own. At each change of
+//! the phase, the rules in force follow from the plan and from the server's time, so no node has to
+//! fetch them at that moment. Only the server knows the number of entrants of a
 //! draw. A node learns this number from the first check-in of an entrant after the start, or from
 //! the next snapshot.
 

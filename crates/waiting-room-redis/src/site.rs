@@ -179,7 +179,7 @@ pub enum GlobalNews {
         /// The plans of the two minutes, each of which is used when its minute begins.
         minutes: [MinutePlan; 2],
     },
-    /// The site does not get an account, or has lost the one that it had.
+    /// The site does not get an account, or has lost its account.
     Refused {
         /// The incarnation that is refused.
         incarnation: u64,

@@ -35,8 +35,8 @@
 //! A rule then suggests a limit, and the three algorithms differ only in this rule. The final
 //! decision is made by a guard, which all three algorithms share.
 //!
-//! The guard is needed because a rule that compares holds with earlier holds raises the limit
-//! without bound under steady overload, because slow holds become the norm
+//! The guard is needed because slow holds become the norm under steady overload. A rule that
+//! compares holds with earlier holds then raises the limit without bound
 //! (Netflix/concurrency-limits issues 134 and 137, envoyproxy/envoy issue 38338). Three measures
 //! prevent such unbounded growth:
 //!

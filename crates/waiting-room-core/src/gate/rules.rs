@@ -89,9 +89,9 @@ pub enum Discipline {
     /// waiting request per reserved permit.
     Priority {
         /// The number of permits reserved for each class. While a class has fewer running requests
-        /// than reserved permits, its waiting requests are served before the requests of every
-        /// class whose reserved permits are all in use, no matter how long those requests have
-        /// waited. Reserved permits that a class does not need are available to other classes.
+        /// than reserved permits, its waiting requests are served before those of classes whose
+        /// reserved permits are all in use, no matter how long these have waited. Reserved permits
+        /// that a class does not need are available to other classes.
         ///
         /// Lowering the limit does not reduce the number of reserved permits. If these permits make
         /// up the whole limit, classes without reserved permits get only the permits that other

@@ -104,7 +104,7 @@ impl Network {
     /// Creates a network from a number for each level.
     ///
     /// The number should be a hash of the whole prefix at that level, keyed with a secret.
-    /// Otherwise, an attacker could look for a network that has the same number as another one, and
+    /// Otherwise, an attacker could look for a network with the same number as another network, and
     /// use up the share of both.
     #[must_use]
     pub const fn new(wide: NonZeroU16, middle: u16, narrow: u16) -> Self {

@@ -96,7 +96,7 @@ mod tests {
         let (ticket, reason) = waits(room.stay(&first, at(5)));
         assert_eq!((reason, room.snapshot(at(5)).active), (Reason::QueuedTurn, 0));
         assert_eq!(waits(room.stay(&second, at(5))).1, Reason::QueuedBehindOthers);
-        // Any ticket of the visitor will do: a browser holds the one from before the stream.
+        // Any ticket of the visitor will do: a browser holds the ticket from before the stream.
         for ticket in [first, ticket] {
             assert!(matches!(room.clone().check_in(&ticket, at(6)), Verdict::Admit { .. }));
         }

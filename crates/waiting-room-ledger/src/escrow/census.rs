@@ -23,9 +23,9 @@ use crate::{
 ///
 /// # What it does not promise
 ///
-/// The limit may be exceeded: a snapshot does not contain the visitors who were admitted after it
-/// was made, a ledger that replaces a lost one hands out Anywhere's slots of the current minute
-/// again, and a site whose clock is wrong uses the wrong minute.
+/// The limit may be exceeded. A snapshot does not contain the visitors who were admitted after it
+/// was made. A ledger that replaces a lost one hands out Anywhere's slots of the current minute
+/// again. A site whose clock is wrong uses the wrong minute.
 #[derive(Debug)]
 pub struct Census {
     sites: BTreeMap<SiteId, Counted>,
@@ -167,8 +167,8 @@ impl Census {
         });
     }
 
-    /// The newest minute whose traffic is known: the last one, or the one before while the reports of
-    /// some sites are late.
+    /// The newest minute whose traffic is known: the last minute, or the minute before it while the
+    /// reports of some sites are late.
     fn whole_minute(&self, now: Timestamp) -> Minute {
         let last = Minute::of(now).previous();
         let is_complete = self.sites.values().all(|site| site.minutes[0].0 >= last);

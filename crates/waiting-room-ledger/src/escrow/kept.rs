@@ -99,7 +99,7 @@ pub struct KeptClaim {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Fence {
-    /// The newest of these accounts. All earlier ones are fenced too.
+    /// The newest of these accounts. All earlier accounts are fenced too.
     pub epoch: Epoch,
     /// The incarnation that was fenced last, if it is known. It gets no other account either.
     pub incarnation: Option<Incarnation>,
@@ -153,7 +153,7 @@ impl Kept {
     ///
     /// # Errors
     ///
-    /// Returns an error, and changes nothing, if `term` is not higher than the one that is kept.
+    /// Returns an error, and changes nothing, if `term` is not higher than the kept term.
     pub fn take_over(&mut self, term: Term) -> Result<Self, ConfigError> {
         if term <= self.term {
             let given = term.number();
@@ -223,7 +223,7 @@ impl Changes {
     /// Returns whether there is nothing to store.
     ///
     /// Answers without changes of their own still wait until all earlier changes are stored,
-    /// because they may carry totals that result from those.
+    /// because they may carry totals that result from those changes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         let Self { term: _, limit, rules, accounts, removed, claims } = self;
@@ -271,9 +271,9 @@ impl Fence {
         Self { epoch, incarnation }
     }
 
-    /// Fences every account that a site has had, although it is unknown which one was the last. The
-    /// ledger that recovers the room replaces the epoch of this fence with one before all of its
-    /// own accounts.
+    /// Fences every account that a site has had, although it is unknown which account was the last.
+    /// The ledger that recovers the room replaces the epoch of this fence with an epoch before all
+    /// of its own accounts.
     #[must_use]
     pub const fn of_all_accounts() -> Self {
         Self::new(Epoch::new(Term::new(u32::MAX), u32::MAX), None)

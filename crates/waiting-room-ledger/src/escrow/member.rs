@@ -263,7 +263,7 @@ impl Member {
         self.has_account() && self.spent_at(rules) <= now
     }
 
-    /// The notice for other sites that this site can make no more passes; `None` while the site can
+    /// The notice for other sites that this site can make no more passes. `None` while the site can
     /// make passes, and if this ledger has never heard from the site and thus does not know when
     /// its lease ended.
     pub(super) fn death(&self, site: SiteId, rules: &EscrowRules, now: Timestamp) -> Option<Death> {

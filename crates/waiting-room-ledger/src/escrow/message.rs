@@ -132,7 +132,7 @@ pub struct Join {
     pub site: SiteId,
     /// The incarnation of the site's ledger.
     pub incarnation: Incarnation,
-    /// The epoch that the new one replaces: the newest that the site knows.
+    /// The epoch that the new epoch replaces: the newest that the site knows.
     ///
     /// If there is a newer epoch, the request is void. So a request that arrives late cannot take
     /// the epoch away from a later incarnation.
@@ -157,7 +157,7 @@ pub enum ToSite {
     },
     /// The slots that the site may use.
     Grant(Grant),
-    /// The site gets no account, or has lost the one that it had.
+    /// The site gets no account, or has lost its account.
     Refused(Refused),
     /// The global ledger has lost its state and requests a report.
     Report {
@@ -170,7 +170,7 @@ pub enum ToSite {
         term: Term,
         /// The epoch that the site had named.
         over: Epoch,
-        /// The current epoch of the site. To continue, the site joins after this one.
+        /// The current epoch of the site. To continue, the site joins after this epoch.
         current: Epoch,
     },
     /// The tickets of a site that counts.

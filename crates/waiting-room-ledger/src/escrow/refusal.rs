@@ -136,7 +136,7 @@ pub enum ListRefused {
         /// The site.
         site: SiteId,
     },
-    /// The account that was to be fenced is not the one that the site has now.
+    /// The account that was to be fenced is not the current account of the site.
     OtherEpoch {
         /// The site.
         site: SiteId,

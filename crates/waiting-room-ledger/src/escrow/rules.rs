@@ -93,8 +93,8 @@ impl EscrowRules {
         self
     }
 
-    /// A sentence for the operator if the lease is as long as a session or longer, which is safe but of no
-    /// use; `None` if it is shorter, or if the rules are those of a [rolling
+    /// A sentence for the operator if the lease is at least as long as a session, which is safe but
+    /// useless. `None` if the lease is shorter, or if the rules are those of a [rolling
     /// minute](Self::rolling_minute), whose places are not claimed.
     ///
     /// With such a lease, the passes of a site that is switched off have expired when the other sites

@@ -30,7 +30,7 @@ pub enum Order {
     AddSite(SiteId),
     /// Prepares the removal of a site.
     Drain(SiteId),
-    /// Declares that a site is switched off. The epoch is the one that `status` shows.
+    /// Declares that a site is switched off. `status` shows the epoch of its account.
     Fence(SiteId, Epoch),
     /// Removes a site that holds nothing.
     Remove(SiteId),

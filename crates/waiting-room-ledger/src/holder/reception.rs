@@ -177,7 +177,7 @@ impl Reception {
                 if opened.is_ok() {
                     desk.greet(site);
                 }
-                // A stream that has ended meanwhile reports that with another event.
+                // If the stream has ended in the meantime, another event reports that.
                 let _ = reply.send(opened);
             }
             Event::Order { order, reply } => {

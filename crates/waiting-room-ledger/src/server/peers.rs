@@ -62,8 +62,8 @@ pub(super) struct Caller {
 struct Reported(HashMap<String, Instant>);
 
 impl Peers {
-    /// Counts a connection of a peer, which may have to make room for later ones until it is
-    /// confirmed.
+    /// Counts a connection of a peer. Until it is confirmed, it may have to make room for later
+    /// ones.
     pub(super) fn arrive(self: &Arc<Self>, peer: &str) -> Caller {
         let address = address_of(peer);
         let evicted = Arc::<Notify>::default();

@@ -82,8 +82,8 @@ impl Channel {
         self.sent = None;
     }
 
-    /// The next message of the global ledger. `None` if the link has ended, and the next report has to
-    /// open another one.
+    /// The next message of the global ledger. `None` if the link has ended, and the next report has
+    /// to open another link.
     ///
     /// # Cancel safety
     ///
@@ -108,8 +108,8 @@ impl Channel {
         elapsed >= heartbeat || is_hasty && (is_news || elapsed >= self.haste())
     }
 
-    /// The time until the next hasty message, if the last one asked for slots and the next is not
-    /// due yet.
+    /// The time until the next hasty message, if the last message asked for slots and the next is
+    /// not due yet.
     pub(super) fn next_in(&self) -> Option<Duration> {
         let sent = self.sent.as_ref().filter(|sent| sent.wanted > 0)?;
         let left = self.haste().checked_sub(sent.at.elapsed())?;

@@ -124,7 +124,7 @@ impl<D: Dial> SiteOptions<D> {
     /// seconds, all sites together admit no more new visitors than its limit allows, as long as no
     /// clock is fast by more than one part in 256. The `new_users_per_minute` of the site's own
     /// room is then only shown. Nodes with and without this option may run side by side for as long
-    /// as it takes to replace them: the one that speaks for the site decides.
+    /// as it takes to replace them: the node that speaks for the site decides.
     ///
     /// ```
     /// use waiting_room_ledger::{EscrowRules, SharedKeys, SiteId, SiteOptions};

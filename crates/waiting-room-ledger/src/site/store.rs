@@ -39,7 +39,7 @@ use crate::{
 /// The room is on a Redis or Valkey server of the site, and any number of nodes share it. Its
 /// scripts admit visitors to the slots that the global ledger has granted to the site, without a
 /// call to the ledger. One of the nodes exchanges messages with the ledger in the background. If
-/// the site has no slot for a visitor at the front of the line, or for a new one, the visitor waits
+/// the site has no slot for a new visitor, or for one at the front of the line, that visitor waits
 /// for a slot from elsewhere, at most for the [bounded wait](EscrowRules::borrow_wait) of the
 /// rules, before it is queued.
 ///
@@ -50,10 +50,10 @@ use crate::{
 ///
 /// With the default, the sum of the active visitors of all sites does not exceed the limit of the
 /// ledger, whatever the network does, under the [conditions](crate#the-promise) of the crate. The
-/// limit on active visitors in the rules of the room is not enforced, but it should be that of the
-/// ledger: the intervals of waiting visitors, and how many of them wait for slots from elsewhere,
-/// depend on it. The limit on new visitors in these rules applies to this site alone, unless the
-/// sites share one; under `Policy::Counters`, it applies to the world. A room with
+/// limit on active visitors in the rules of the room is not enforced, but it should equal the limit
+/// of the ledger: the intervals of waiting visitors, and the number who wait for slots from
+/// elsewhere, depend on it. The limit on new visitors in these rules applies to this site alone,
+/// unless the sites share one; under `Policy::Counters`, it applies to the world. A room with
 /// [`Passthrough`](waiting_room_core::room::QueueingMethod::Passthrough) limits no visitor.
 ///
 /// A visitor who arrives with a pass from another site gets a slot of this site, ahead of the line,

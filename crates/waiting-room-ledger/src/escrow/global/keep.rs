@@ -39,14 +39,14 @@ impl GlobalLedger {
     /// closed account are free after a whole session, as if the account had been closed just now.
     /// The slot of a visitor cannot be claimed from a site that has not reported to this ledger.
     ///
-    /// So each restoration extends the time for which the slots of a dead site are held, and they are
+    /// So each restoration extends the time for which the slots of a dead site are held. They are
     /// never free if ledgers are restored more often than once in
     /// [`reclaim_after`](EscrowRules::reclaim_after), 422 s by default.
     ///
     /// # Errors
     ///
-    /// Returns an error if `term` is not the one that was kept, because this ledger has not taken
-    /// over or another one has since. It is also an error if the keeper has returned something
+    /// Returns an error if `term` is not the kept term, because this ledger has not taken over or
+    /// another ledger has since. It is also an error if the keeper has returned something
     /// impossible: no site, an invalid rule, more slots returned than granted, slots of a site
     /// without an account, a message time for an account that is not closed, or an epoch that did
     /// not begin in an earlier term.
@@ -74,9 +74,9 @@ impl GlobalLedger {
     ///
     /// It grants nothing until every site has reported, or until everything that was granted before
     /// has expired. From `kept` it takes only the term, the rules, the list of sites, and which of
-    /// them are fenced or drained. These have to be the ones that the lost ledger had: with a
-    /// shorter session it would not wait for the last pass of a silent site, and if a fence or a
-    /// site were missing, it would grant slots that are in use. If they are not known, all sites
+    /// them are fenced or drained. These have to be those of the lost ledger. With a shorter
+    /// session, the new ledger would not wait for the last pass of a silent site; without a fence
+    /// or a site, it would grant slots that are in use. If they are not known, all sites
     /// stop for [`reclaim_after`](EscrowRules::reclaim_after), and a [new](Self::new) world begins.
     /// A site that reports other rules is refused, and its account is not adopted.
     ///
@@ -84,8 +84,8 @@ impl GlobalLedger {
     ///
     /// Returns an error if `sites` lacks a site that was kept: that site may hold slots, and
     /// learning would end without it. It is also an error if `sites` contains a site twice, if a
-    /// rule is invalid or differs from the one that was kept, if `term` is not the one that was
-    /// kept (see [`Kept::take_over`]), or if there is no site.
+    /// rule is invalid or differs from the kept rule, if `term` is not the kept term (see
+    /// [`Kept::take_over`]), or if there is no site.
     pub fn recover(
         kept: &Kept,
         limit: u32,

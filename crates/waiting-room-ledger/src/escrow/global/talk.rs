@@ -115,7 +115,7 @@ impl GlobalLedger {
         let site = heartbeat.site;
         if heartbeat.term < self.term {
             // The report may be old: it was sent before the loss of the last ledger, or by a site
-            // that does not know about the loss. So the site is asked for a new one.
+            // that does not know about the loss. So the site is asked for a new report.
             return vec![Outgoing { to: site, message: ToSite::Report { term: self.term } }];
         }
         let now = self.clock;

@@ -127,7 +127,7 @@ impl PostgresKeeper {
 }
 
 /// The number of take-overs that may be lost with a database. A recovery raises the term by this
-/// number, because sites do not obey a term that is lower than the last one they know.
+/// number, because sites do not obey a term that is lower than the last term they know.
 const TERMS_LOST: i64 = 1024;
 /// The number of batches that may be lost with a database, which is more than are ever lost.
 const BATCHES_LOST: i64 = 1 << 32;

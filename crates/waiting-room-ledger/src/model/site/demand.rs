@@ -72,7 +72,7 @@ impl Demand {
 
 impl Borrowers {
     /// Lets a visitor wait: among the returning visitors if it is already there, otherwise as a new
-    /// one. Returns the end of its wait; `None` if `until` has passed or the line is full.
+    /// visitor. Returns the end of its wait; `None` if `until` has passed or the line is full.
     pub(super) fn wait(&mut self, borrower: Borrower, now: Timestamp) -> Option<Timestamp> {
         let is_returning = Self::holds(&self.returning, borrower.visitor);
         let line = if is_returning { &mut self.returning } else { &mut self.new };

@@ -40,7 +40,8 @@ pub struct SiteLedger {
     pub(super) heard: Timestamp,
     /// The number of unused slots that the site may keep.
     pub(super) reserve: u64,
-    /// The time until which unused slots have to be given back, since visitors wait elsewhere.
+    /// The time until which unused slots have to be given back, because visitors wait at other
+    /// sites.
     pub(super) recalled_until: Timestamp,
     pub(super) sessions: Sessions,
     pub(super) ghosts: Ghosts,
@@ -55,7 +56,8 @@ pub struct SiteLedger {
     pub(super) refused: Option<JoinRefused>,
 }
 
-/// Slots that an earlier incarnation may have given to visitors that this one does not know.
+/// Slots that an earlier incarnation may have given to visitors that this incarnation does not
+/// know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Ghosts {
     pub(super) count: u64,

@@ -179,8 +179,8 @@ impl SiteLedger {
     ///
     /// The site then asks for slots for all of them, and not only for visitors at the door. A slot that is
     /// granted for them is kept for four seconds, until one of them comes to the door. While visitors wait
-    /// elsewhere, visitors of this site take no other slots, because the next one may belong to an older
-    /// visitor.
+    /// elsewhere, visitors of this site take no other slots, because the next slot may belong to an
+    /// older visitor.
     ///
     /// This is never called at a site without a line. At a site with one, the caller calls it
     /// before [`tick`](Self::tick) whenever the line has changed.
