@@ -229,7 +229,7 @@ impl<D: Dial> Task<D> {
         let Opened { mut reader, mut writer, mut sealer, mut opener, pulse, _connection } = opened;
         // Messages for an earlier stream are out of date.
         while self.messages.try_recv().is_ok() {}
-        // This frame shows the ledger that the greeting is not a recorded one.
+        // This frame shows the ledger that the greeting is not a replay.
         if let Err(error) = writer.write(&mut sealer, &[]).await {
             return error.into();
         }

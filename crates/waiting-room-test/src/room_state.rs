@@ -50,8 +50,8 @@ pub struct Occupants {
     /// The passes of the active visitors, in the order of their admission. To free a slot, pass an
     /// id to [`Store::leave`].
     pub active: Vec<Pass>,
-    /// The tickets of the visitors in line, in the order of the line. They are present until their
-    /// check-ins are overdue.
+    /// The tickets of the visitors in line, in the order of the line. The visitors are present
+    /// until their check-ins are overdue.
     pub waiting: Vec<Ticket>,
 }
 

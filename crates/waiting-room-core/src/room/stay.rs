@@ -1,9 +1,9 @@
 //! The presence of a waiting visitor who does not ask for a slot with each check-in.
 //!
 //! A visitor who follows the line over a push stream sends no requests. The stream confirms that
-//! the visitor is still there, and learns when it is the visitor's turn. It does not take the slot:
-//! a stream cannot deliver a pass, and its client may be gone. The visitor takes the slot with its
-//! next request, as it would without a stream.
+//! the visitor is still there, and learns when it is the visitor's turn. The stream does not take
+//! the slot: it cannot deliver a pass, and its client may be gone. The visitor takes the slot with
+//! its next request, as it would without a stream.
 //!
 //! ```text
 //!  stay ─┬─ not yet ──► position, wait, next check-in

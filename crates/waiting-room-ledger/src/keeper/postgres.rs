@@ -40,7 +40,7 @@ use crate::keeper::{KeepError, LedgerKeeper, Seen, TakenOver, next_term};
 /// After a promotion, or a restoration from a backup, the server has another timeline; after a dump
 /// is loaded, it is another database cluster. The keeper then returns [`KeepError::Lost`] until an
 /// operator [recovers](Self::recover) the room, unless [`Failover::Synchronous`] says that a
-/// promotion loses nothing. It does the same if a batch that it has seen is missing.
+/// promotion loses nothing. The keeper does the same if a batch that it has seen is missing.
 ///
 /// An attempt to connect fails after 2 s, and so does a statement. The connection has no
 /// TLS, so it needs a private network, a socket or a tunnel.

@@ -47,7 +47,7 @@ pub(super) async fn serve_site(
 ) -> Result<(), String> {
     let Greeted { id, room, mut reader, mut writer, mut sealer, mut opener, caller } = greeted;
     // Until the client has sealed a frame with the keys of the stream, the greeting may be a
-    // recorded one.
+    // replay.
     let confirmed = timeout(CONFIRM_WITHIN, reader.next(&mut opener)).await;
     match confirmed {
         Ok(Ok(confirm)) if confirm.is_empty() => {

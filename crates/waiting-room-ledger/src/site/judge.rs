@@ -1,4 +1,4 @@
-//! The time of a room as the clock of this machine knows it, by which leases are judged.
+//! The time of a room according to the clock of this machine, by which leases are judged.
 //!
 //! A lease ends by the clock of the room, which is that of its server. If that clock is set back,
 //! or if the server stands still for a while, the lease would seem to last longer than the global

@@ -68,7 +68,7 @@ pub struct SiteOptions<D = TcpDial> {
 impl SiteOptions {
     /// The options of a site with this number, whose global ledger is at one of the addresses, such
     /// as `ledger-1.internal:7400`. The rules have to be those of the global ledger, and the keys
-    /// those of its sites.
+    /// have to be those of its sites.
     #[must_use]
     pub fn new(
         site: SiteId,

@@ -22,8 +22,9 @@ const MAX_KEYS: usize = 8;
 
 /// The keys that sites and ledgers share: the first one seals, and all of them open.
 ///
-/// A key can belong to one site. It then opens the streams of that site only, so a host that has it cannot
-/// speak as another site. Keys without a site open the streams of all sites, and those of operators.
+/// A key can belong to one site. It then opens the streams of that site only, so a host with that
+/// key cannot speak as another site. Keys without a site open the streams of all sites, and those
+/// of operators.
 ///
 /// To replace a key, add the new one to the ledgers as the second line, then replace it at the
 /// sites, then remove the old one.

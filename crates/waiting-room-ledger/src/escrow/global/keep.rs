@@ -116,7 +116,7 @@ impl GlobalLedger {
     }
 }
 
-/// Refuses a term with which no ledger has taken over, or after which another ledger has.
+/// Refuses a term with which no ledger has taken over, or after which another has taken over.
 fn check_term(kept: &Kept, term: Term) -> Result<(), ConfigError> {
     if term == kept.term {
         return Ok(());

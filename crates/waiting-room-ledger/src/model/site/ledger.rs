@@ -56,8 +56,7 @@ pub struct SiteLedger {
     pub(super) refused: Option<JoinRefused>,
 }
 
-/// Slots that an earlier incarnation may have given to visitors that this incarnation does not
-/// know.
+/// Slots that an earlier incarnation may have given to visitors unknown to this one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Ghosts {
     pub(super) count: u64,

@@ -54,8 +54,8 @@ impl Line {
         self.front.visitors().saturating_sub(self.promised)
     }
 
-    /// Records a report, at a site with a line: the slots that were granted until then, those that it asks
-    /// for, and those that visitors may take meanwhile.
+    /// Records a report of a site with a line: the slots granted so far, the slots that it asks
+    /// for, and the slots that visitors may take in the meantime.
     pub(super) const fn record_request(&mut self, granted: u64, want: u64, usable: u64) {
         if self.is_described {
             self.wanted = want + usable.saturating_sub(self.promised);
@@ -63,8 +63,8 @@ impl Line {
         }
     }
 
-    /// Returns whether the global ledger knows that visitors in line want slots, and had too few
-    /// slots. It then grants slots as soon as they are free.
+    /// Returns whether the global ledger knows that visitors in line want slots, and had too few.
+    /// The ledger then grants slots as soon as they are free.
     pub(super) fn is_served_later(&self, granted: u64) -> bool {
         let (before, wanted) = self.requested;
         !self.front.is_empty() && wanted > granted.saturating_sub(before)
@@ -84,8 +84,8 @@ impl Line {
         }
     }
 
-    /// Forgets promises that have expired, those of slots that are gone, and those that no visitor
-    /// needs. `newcomers` wait at the door, and are not in line.
+    /// Forgets promises that have expired, whose slots are gone, or that no visitor needs.
+    /// `newcomers` wait at the door, and are not in line.
     pub(super) fn review(&mut self, unused: u64, newcomers: u64, is_leased: bool, now: Timestamp) {
         let is_over = self.promised_until <= now || !is_leased;
         let needed = self.front.visitors() + newcomers;
