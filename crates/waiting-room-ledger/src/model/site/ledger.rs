@@ -40,8 +40,7 @@ pub struct SiteLedger {
     pub(super) heard: Timestamp,
     /// The number of unused slots that the site may keep.
     pub(super) reserve: u64,
-    /// The time until which unused slots have to be given back, because visitors wait at other
-    /// sites.
+    /// The time until which unused slots have to be given back, because visitors wait elsewhere.
     pub(super) recalled_until: Timestamp,
     pub(super) sessions: Sessions,
     pub(super) ghosts: Ghosts,
