@@ -39,7 +39,7 @@ pub enum SlotPolicy {
     ///
     /// **Unsafe.** While few visitors are active, each node may admit nearly all slots. All nodes
     /// together may admit a multiple of the slots: up to the number of nodes, or `utilization ^
-    /// -curve_factor , whichever is less. It is provided for study, because the article describes
+    /// -curve_factor`, whichever is less. It is provided for study, because the article describes
     /// the policy and explains why it was abandoned.
     Curve {
         /// From 0 to [`MAX_CURVE_FACTOR`](Self::MAX_CURVE_FACTOR). 0 is equivalent to
