@@ -18,8 +18,8 @@
 //! over, however late the answer arrives. The totals of a grant are stored, so the next ledger
 //! knows them.
 //!
-//! For the same reason, a process that was suspended does no harm. After it is resumed, it also
-//! sends nothing that belongs to its term: answers that could not be sent within [`FRESH`] of the
+//! For the same reason, a process that was suspended does no harm. After it is resumed, the process
+//! sends no answers of its old term: answers that could not be sent within [`FRESH`] of the
 //! start of their batch are dropped. Sites ask again.
 
 mod desk;

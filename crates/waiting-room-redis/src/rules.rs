@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use waiting_room_core::{RoomRules, StoreError, error::StoreErrorKind, room::SettingValue};
 
-/// Where the slots of a room come from.
+/// The source of a room's slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SlotsOf {
     /// The limit in the rules of the room.
@@ -15,12 +15,12 @@ pub(crate) enum SlotsOf {
     Site,
 }
 
-/// The settings that no script reads, because scripts read what follows from them.
+/// The settings that no script reads, because scripts read values derived from them.
 const UNREAD: [&str; 5] =
     ["longest_session_duration", "longest_visit", "recovery", "session_duration", "shares"];
 
 /// Returns the fields of the rules as scripts read them, each with its name and its value: the
-/// [settings](RoomRules::SETTINGS), and what follows from them.
+/// [settings](RoomRules::SETTINGS), and the values derived from them.
 ///
 /// Durations are in microseconds. A limit that does not apply is encoded as an empty string.
 /// `lifetime` is the longest lifetime of any pass that the room has issued, as far as this node

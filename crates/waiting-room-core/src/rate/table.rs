@@ -4,8 +4,8 @@
 //! which it may be placed. There is no background task, so replenished keys stay until a new key
 //! arrives. A new key whose groups are full takes the place of the least used key in these groups,
 //! which is the key that will be replenished first. The usage of the displaced key is remembered
-//! *for its network*: every key without a place in that network starts as if it had used as much as
-//! any of the network's displaced keys.
+//! *for its network*: every key of that network without a place starts as if it had used as much as
+//! the most used of the displaced keys.
 //!
 //! ```text
 //! key ─► a place in its groups? ─ yes ─► its own state

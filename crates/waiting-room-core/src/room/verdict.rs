@@ -55,7 +55,7 @@ pub struct Ticket {
     pub entrant: Option<Entrant>,
     /// The number of places that enter the line before this one, because the visitor's network has
     /// more than its [share](crate::room::Shares) of the line. It is 0 for a place that is in its
-    /// order of arrival. A store counts it down, and never up.
+    /// order of arrival. A store only decreases it.
     pub late_by: u32,
 }
 

@@ -76,7 +76,7 @@ impl Epoch {
         Self { term, count: 0 }
     }
 
-    /// The epoch after this one, in `term`, which must not be earlier than the term of this one.
+    /// The epoch after this one, in `term`, which must not be earlier than this epoch's term.
     pub(super) const fn next(self, term: Term) -> Self {
         Self { term, count: self.count.saturating_add(1) }
     }

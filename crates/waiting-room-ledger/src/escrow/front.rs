@@ -99,7 +99,7 @@ impl LineFront {
     }
 
     /// The bucket of the visitor with `ahead` others ahead of it, and the number of visitors in the
-    /// bucket from that one on. `None` if that visitor is behind the last bucket.
+    /// bucket from that visitor on. `None` if that visitor is behind the last bucket.
     pub(super) fn place(&self, mut ahead: u64) -> Option<(Bucket, u64)> {
         for &bucket in self.as_slice() {
             let visitors = u64::from(bucket.visitors);
@@ -130,8 +130,8 @@ impl fmt::Debug for LineFront {
     }
 }
 
-/// Writes each bucket as the difference from the one before. A bucket of a line that moves has two
-/// or three bytes.
+/// Writes each bucket as the difference from the one before. In a line that moves, a bucket takes
+/// two or three bytes.
 pub(super) fn write_front(writer: &mut Writer, front: &LineFront) {
     let buckets = front.as_slice();
     writer.count(buckets.len() as u64);
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(front.visitors(), 32);
     }
 
-    /// A head start, or a place that was taken up again, does not reorder what is in front.
+    /// A head start, or a place that was taken up again, does not reorder the visitors in front.
     #[test]
     fn the_order_of_the_line_wins_over_the_time_of_arrival() {
         assert_eq!(seconds(&front(&[(100, 1), (20, 1), (105, 1)])), [(100, 2), (105, 1)]);

@@ -63,7 +63,7 @@ impl Backoff {
 /// has changed, the lease alone decides. So a site without visitors sends eight messages per lease
 /// instead of one per second, and a site with visitors sends as many as before.
 ///
-/// Each stream has its own, so the first heartbeat of each stream is sent.
+/// Each stream has its own filter, so the first heartbeat of each stream is sent.
 #[derive(Clone, Debug)]
 pub(super) struct Thinning {
     lease: Duration,

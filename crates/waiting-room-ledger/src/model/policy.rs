@@ -40,7 +40,7 @@ pub enum SlotPolicy {
     /// **Unsafe.** While few visitors are active, each node may admit nearly all slots. All nodes
     /// together may admit a multiple of the slots: up to the number of nodes, or `utilization ^
     /// -curve_factor`, whichever is less. It is provided for study, because the article describes
-    /// the policy, and why it was abandoned.
+    /// the policy and explains why it was abandoned.
     Curve {
         /// From 0 to [`MAX_CURVE_FACTOR`](Self::MAX_CURVE_FACTOR). 0 is equivalent to
         /// [`Even`](Self::Even); larger factors assign more slots while utilization is low.
@@ -60,8 +60,8 @@ pub enum Pacing {
     /// A sixth of the slots is available at once, and the rest evenly over the next 50 seconds.
     ///
     /// All nodes get new slots at the start of a minute. Without pacing, all visitors that have
-    /// waited for it are admitted at the same moment. The price is that a burst may have to wait
-    /// although the minute has slots for it.
+    /// waited for the minute are admitted at the same moment. The price is that a burst may have to
+    /// wait although the minute has slots for it.
     Linear,
     /// All slots are available from the first instant, as in the article.
     #[default]

@@ -130,7 +130,7 @@ impl SiteState {
         self.epoch.store(u64::from(term) << 32 | u64::from(count), Ordering::Relaxed);
         let proposed = self.incarnation.load(Ordering::Relaxed);
         if accounts().any(|account| account.incarnation == proposed) {
-            // It is in use, so the next life of the site needs another one.
+            // The incarnation is in use, so the next life of the site needs another one.
             self.incarnation.store(another(proposed), Ordering::Relaxed);
         }
         let dry_until = report.counted.as_ref().map_or(0, |counted| dry_until(counted).as_nanos());
@@ -167,7 +167,7 @@ impl SiteState {
         lease_end > 0 && lease_end <= self.judged().as_nanos()
     }
 
-    /// The least time that the room must show.
+    /// The earliest time that the room must show.
     fn judged(&self) -> Timestamp {
         let now = self.clock.now();
         self.judge.lock().unwrap_or_else(PoisonError::into_inner).at(now)

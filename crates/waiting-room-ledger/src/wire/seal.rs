@@ -17,13 +17,14 @@ use crate::SiteId;
 const KEY_LEN: usize = 32;
 /// The bytes of a seal: half of an HMAC-SHA-256 (RFC 2104, section 5).
 pub(super) const SEAL_LEN: usize = 16;
-/// The most keys that open the greeting of one site: those of all sites, and its own.
+/// The maximum number of keys that open the greeting of one site: those of all sites, and its own.
 const MAX_KEYS: usize = 8;
 
 /// The keys that sites and ledgers share: the first one seals, and all of them open.
 ///
-/// A key can belong to one site. It then opens the streams of that site only, so a host that has it cannot
-/// speak as another site. Keys without a site open the streams of all sites, and those of operators.
+/// A key can belong to one site. It then opens the streams of that site only, so a host with that
+/// key cannot speak as another site. Keys without a site open the streams of all sites, and those
+/// of operators.
 ///
 /// To replace a key, add the new one to the ledgers as the second line, then replace it at the
 /// sites, then remove the old one.
@@ -128,7 +129,7 @@ impl SharedKeys {
     ///
     /// # Errors
     ///
-    /// Returns an error if the file cannot be read, or is not as [`parse`](Self::parse) expects.
+    /// Returns the errors of [`parse`](Self::parse), and an error if the file cannot be read.
     pub fn read(path: &Path) -> Result<Self, KeyError> {
         let text = std::fs::read_to_string(path)
             .map_err(|source| KeyError::Read { path: path.display().to_string(), source })?;

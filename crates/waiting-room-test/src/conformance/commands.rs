@@ -43,8 +43,8 @@ pub(crate) enum Command {
 
 /// A seeded stream of commands: the same for the same seed and the same replies.
 ///
-/// It keeps the proofs of earlier replies and presents them again, most often the newest. And it
-/// advances the time to instants at which something lapses, or to a millisecond before.
+/// It keeps the proofs of earlier replies and presents them again, most often the newest. It also
+/// advances the time to instants at which something lapses, or to a millisecond before them.
 #[derive(Clone, Debug)]
 pub(crate) struct Commands {
     rng: Pcg64Mcg,
@@ -59,7 +59,7 @@ pub(crate) struct Commands {
 impl Commands {
     /// The number of proofs of each kind that are kept to be presented again.
     const KEPT: usize = 48;
-    /// The number of networks from which visitors come; some have no known network.
+    /// The number of networks from which visitors come; some visitors have no known network.
     const NETWORKS: u16 = 4;
     /// The resolution of all times in a run.
     const TICK: Duration = Duration::from_millis(1);

@@ -44,7 +44,7 @@ impl SuitePlan {
         self
     }
 
-    /// Expects only a limit on the places of a narrow network, of all shares.
+    /// Expects, of all shares, only the limit on the places of a narrow network.
     #[doc(hidden)]
     #[must_use]
     pub const fn narrow_places_only(mut self) -> Self {

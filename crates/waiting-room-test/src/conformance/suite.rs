@@ -294,7 +294,7 @@ impl<S: Store> SuiteRun<S> {
         })
     }
 
-    /// Returns what is up to the store in a verdict.
+    /// Returns the parts of a verdict that are up to the store.
     fn told(&self, given: &Verdict) -> StoreChoice {
         let interval = ticket_of(given).map(|ticket| ticket.retry_after(self.now));
         let is_turn = *given.reason() == Reason::QueuedTurn;

@@ -59,9 +59,9 @@ impl CrowdRecord {
     ///
     /// A visitor is inside from the first answer of the application to the last request that the
     /// application answered, or until an answer deletes the visitor's
-    /// [token](crate::Crowd::token_cookie), or the token lapses, because the session is over then. A
-    /// visitor that [stays](crate::Habits::staying) and requests pages therefore counts for as long
-    /// as it is seen; its slot may be held for longer.
+    /// [token](crate::Crowd::token_cookie), or the token lapses, because the session is then over.
+    /// A visitor that [stays](crate::Habits::staying) and requests pages therefore counts for as
+    /// long as it is seen; its slot may be held for longer.
     ///
     /// # Panics
     ///
@@ -168,7 +168,7 @@ impl CrowdRecord {
     /// # Panics
     ///
     /// Panics if a visitor was forwarded before that time, or if no visitor sent a request before
-    /// it, so that open doors would not have been noticed.
+    /// it, because open doors would then not have been noticed.
     #[track_caller]
     pub fn never_before(&self, opening: Duration) -> &Self {
         let opens = self.start + opening;

@@ -194,8 +194,8 @@ impl Lottery {
         Commitment::new(Sha256::digest(text).into())
     }
 
-    /// Reveals the seed, when the number of entrants is final. With a
-    /// [beacon](Self::beacon), `value` is the public random value as text.
+    /// Reveals the seed once the number of entrants is final. With a [beacon](Self::beacon),
+    /// `value` is the public random value as text.
     ///
     /// # Errors
     ///

@@ -39,7 +39,7 @@ impl Shuffle {
     /// The number of rounds, as in Ethereum's consensus specification.
     pub const ROUNDS: usize = 90;
 
-    /// Creates the order of this number of entrants that the key determines.
+    /// Creates the order that the key determines for this number of entrants.
     pub(super) fn new(key: [u8; 32], entrants: u32) -> Self {
         let pivot = |round| {
             let digest = Sha256::new_with_prefix(key).chain_update([number(round)]).finalize();

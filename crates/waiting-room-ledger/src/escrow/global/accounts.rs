@@ -1,6 +1,6 @@
 //! The accounts of all sites, and sums over them.
 //!
-//! The sums are updated with each change of an account, so that no message requires a pass over all
+//! The sums are updated with each change of an account, so that no message requires a loop over all
 //! sites.
 
 use std::{
@@ -208,8 +208,8 @@ impl Accounts {
         !self.short.is_empty()
     }
 
-    /// Shares out up to `free` slots, of which there is at least one, to the visitors who have
-    /// waited longest of all that lack a slot.
+    /// Distributes up to `free` slots, at least one, to the visitors who have waited longest of all
+    /// visitors without a slot.
     ///
     /// If these visitors are at several sites and there are too few slots, each site gets a share
     /// in proportion to the number of its visitors, and at least one slot. The sites that have

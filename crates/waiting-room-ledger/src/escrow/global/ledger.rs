@@ -46,7 +46,7 @@ pub struct LaterTerm {
 }
 
 impl GlobalLedger {
-    /// The most terms by which a site may be ahead of a ledger and still be believed.
+    /// The maximum number of terms by which a site may be ahead of a ledger and still be believed.
     ///
     /// Terms are 32-bit numbers, and each new ledger has a later term than all sites. Without this
     /// bound, one faulty site could use up all terms with one message.

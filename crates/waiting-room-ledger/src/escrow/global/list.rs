@@ -15,7 +15,7 @@ use crate::{
 pub struct SiteState {
     /// The site.
     pub site: SiteId,
-    /// The epoch of its account, or of the next one. A [fence](GlobalLedger::fence) names it.
+    /// The epoch of its account or of the next one, which a [fence](GlobalLedger::fence) names.
     pub epoch: Epoch,
     /// The state of its account.
     pub standing: Standing,
@@ -36,12 +36,12 @@ impl GlobalLedger {
     /// again.
     ///
     /// While it is [unknown](Self::is_learning) what the sites hold, the ledger waits for the new
-    /// one as for the others. A site that has never had an account cannot report, so nothing is
-    /// granted to any site until everything that was granted before has expired. Such a site is
-    /// better added later.
+    /// site as for the others. A site that has never had an account cannot report, so nothing is
+    /// granted to any site until everything that was granted before has expired. Such a site should
+    /// be added later.
     ///
-    /// The change is in effect here at once, and outlives this ledger when the keeper has stored the
-    /// [changes](Self::changes). The operator gets a confirmation after that.
+    /// The change takes effect here at once, and outlives this ledger once the keeper has stored
+    /// the [changes](Self::changes). The operator gets a confirmation after that.
     ///
     /// # Errors
     ///
@@ -75,8 +75,8 @@ impl GlobalLedger {
     /// Its sessions are extended as before. The site holds nothing once they have lapsed, one
     /// session after its last request.
     ///
-    /// The change is in effect here at once, and outlives this ledger when the keeper has stored the
-    /// [changes](Self::changes). The operator gets a confirmation after that.
+    /// The change takes effect here at once, and outlives this ledger once the keeper has stored
+    /// the [changes](Self::changes). The operator gets a confirmation after that.
     ///
     /// # Errors
     ///
@@ -89,8 +89,8 @@ impl GlobalLedger {
 
     /// Removes a site from the list. Its messages are refused from now on.
     ///
-    /// The change is in effect here at once, and outlives this ledger when the keeper has stored the
-    /// [changes](Self::changes). The operator gets a confirmation after that.
+    /// The change takes effect here at once, and outlives this ledger once the keeper has stored
+    /// the [changes](Self::changes). The operator gets a confirmation after that.
     ///
     /// # Errors
     ///
@@ -117,8 +117,8 @@ impl GlobalLedger {
 
     /// Declares, on the word of an operator, that a site is switched off.
     ///
-    /// Its slots are free when the passes that it made are void, without waiting for the end of its
-    /// lease. Its ledger is never continued, not even by another global ledger: when the site is
+    /// Its slots are free once its passes are void, even if its lease has not ended. Its ledger is
+    /// never continued, not even by another global ledger: when the site is
     /// switched on again, it has to begin with a new incarnation (`SiteLedger::restart`), which
     /// gets an account when those slots are free.
     ///
@@ -133,8 +133,8 @@ impl GlobalLedger {
     /// slots of a dead site also changes the epoch. The site can then be fenced with the new epoch,
     /// so that none of its old accounts is continued.
     ///
-    /// The change is in effect here at once, and outlives this ledger when the keeper has stored the
-    /// [changes](Self::changes). The operator gets a confirmation after that.
+    /// The change takes effect here at once, and outlives this ledger once the keeper has stored
+    /// the [changes](Self::changes). The operator gets a confirmation after that.
     ///
     /// # Errors
     ///

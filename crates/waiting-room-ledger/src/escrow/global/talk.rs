@@ -68,7 +68,7 @@ impl GlobalLedger {
         if is_current { heartbeat.granted.saturating_sub(member.allowance.granted) } else { 0 }
     }
 
-    /// The reason to believe nothing that the sender of a message says, if there is one.
+    /// The reason to distrust a message as a whole, if there is one.
     fn refusal_of_stranger(&self, message: &ToGlobal) -> Option<Refusal> {
         if self.accounts.of(message.from()).is_none() {
             return Some(Refusal::NotListed);
@@ -115,7 +115,7 @@ impl GlobalLedger {
         let site = heartbeat.site;
         if heartbeat.term < self.term {
             // The report may be old: it was sent before the loss of the last ledger, or by a site
-            // that does not know about the loss. So the site is asked for a new one.
+            // that does not know about the loss. So the site is asked for a new report.
             return vec![Outgoing { to: site, message: ToSite::Report { term: self.term } }];
         }
         let now = self.clock;
@@ -161,7 +161,7 @@ impl GlobalLedger {
         answers
     }
 
-    /// Handles the request of a site for a new account that replaces the one that it names.
+    /// Handles the request of a site for a new account in place of the one that it names.
     fn receive_join(&mut self, join: &Join) -> Option<ToSite> {
         let term = self.term;
         let lease = self.rules.lease;
@@ -197,8 +197,8 @@ impl GlobalLedger {
         })?
     }
 
-    /// The grants for these sites and, if a site lacks slots, recalls for the sites that have
-    /// unused ones.
+    /// The grants for these sites and, if a site lacks slots, recalls for the sites with unused
+    /// slots.
     fn notify(&mut self, mut sites: Vec<SiteId>) -> Vec<Outgoing> {
         if self.is_recalling() {
             sites.extend(self.recall(&sites));

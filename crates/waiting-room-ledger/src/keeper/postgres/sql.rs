@@ -43,8 +43,8 @@ CREATE TABLE IF NOT EXISTS waiting_room_ledger_claim (
 );
 ";
 
-/// The settings that decide whether the server keeps what it acknowledges; see `durability.rs`. The first
-/// one is kept for the connection.
+/// The settings that decide whether the server keeps what it acknowledges; see `durability.rs`. The
+/// first setting is kept for the connection.
 pub(super) const SETTINGS: &str = "
 SELECT pg_is_in_recovery() AS is_recovering,
        set_config('synchronous_commit', current_setting('synchronous_commit'), false) AS commit,
@@ -52,8 +52,8 @@ SELECT pg_is_in_recovery() AS is_recovering,
        current_setting('synchronous_standby_names') AS standbys
 ";
 
-/// Which server this is: the identifier of its database cluster, which its copies have in common, and
-/// its timeline, which changes with each promotion and restoration.
+/// The identity of the server: the identifier of its database cluster, which its copies have in
+/// common, and its timeline, which changes with each promotion and restoration.
 pub(super) const LINEAGE: &str = "
 SELECT system_identifier::text, left(pg_walfile_name(pg_current_wal_lsn()), 8)
 FROM pg_control_system()
@@ -110,7 +110,7 @@ pub(super) const RELEASE: &str =
     "UPDATE waiting_room_ledger SET holder = NULL WHERE room = $1 AND term = $2";
 
 /// Takes over from the term and the batch that were seen. A second process that has seen the same
-/// finds another term.
+/// values finds another term.
 pub(super) const TAKE_OVER: &str = "
 UPDATE waiting_room_ledger AS ledger
 SET term = $2, holder = $3, timeline = $4
@@ -130,8 +130,8 @@ pub(super) const SELECT_CLAIMS: &str = "
 SELECT site, epoch_term, epoch_count, visitor FROM waiting_room_ledger_claim WHERE room = $1
 ";
 
-/// Stores a batch, if the term is still the same, the batch is newer than the last one, and the
-/// last one that was acknowledged is still there. Returns how many rooms it has found, which is one
+/// Stores a batch if the term is still the same, the batch is newer than the last batch, and the
+/// last acknowledged batch is still there. Returns how many rooms it has found, which is one
 /// or none, and the settings as in [`WATCH`].
 pub(super) const KEEP: &str = "
 WITH holder AS (

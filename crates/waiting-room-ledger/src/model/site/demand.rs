@@ -21,8 +21,8 @@ pub(super) struct Demand {
 }
 
 /// Visitors that are held for a moment while a slot is requested from elsewhere. Returning visitors
-/// come before new ones, and those who have waited in the line before all others. Apart from that,
-/// they are in the order of arrival.
+/// come before new ones, and visitors who have waited in the line come before all others. Apart
+/// from that, the order is that of arrival.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Borrowers {
     new: VecDeque<Borrower>,
@@ -72,7 +72,7 @@ impl Demand {
 
 impl Borrowers {
     /// Lets a visitor wait: among the returning visitors if it is already there, otherwise as a new
-    /// one. Returns the end of its wait; `None` if `until` has passed or the line is full.
+    /// visitor. Returns the end of its wait; `None` if `until` has passed or the line is full.
     pub(super) fn wait(&mut self, borrower: Borrower, now: Timestamp) -> Option<Timestamp> {
         let is_returning = Self::holds(&self.returning, borrower.visitor);
         let line = if is_returning { &mut self.returning } else { &mut self.new };
@@ -127,7 +127,7 @@ impl Borrowers {
         self.new.len() as u64
     }
 
-    /// The number of those of them who have not waited in the line.
+    /// The number of new visitors that wait but have not waited in the line.
     pub(super) fn newcomers(&self) -> u64 {
         self.new.iter().filter(|borrower| borrower.in_line_since.is_none()).count() as u64
     }

@@ -1,4 +1,4 @@
-//! The visitors that use the slots of a site, and the time until which they do.
+//! The visitors that use the slots of a site, and the time until which they use them.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,7 +13,8 @@ use crate::escrow::Death;
 ///
 /// A session stays until its last pass is void, even if the visitor has left, because other sites
 /// would still honour the pass. Some sessions are *owed* a slot: the site has taken the visitor on
-/// its account without one. It makes no pass for any of them before it has slots for all of them.
+/// its account without a slot. The site makes no pass for any such session before it has slots for
+/// all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Sessions {
     by_visitor: BTreeMap<VisitorId, Session>,

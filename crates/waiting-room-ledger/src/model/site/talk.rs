@@ -64,7 +64,7 @@ impl SiteLedger {
         is_due.then(|| self.heartbeat())
     }
 
-    /// The claim of the slot that a visitor had elsewhere, for the case that its home is dead.
+    /// The claim to the slot that a visitor had at its home, in case the home is dead.
     pub(super) fn claim(&mut self, pass: &SitePass) -> ToGlobal {
         debug_assert!(self.sessions.of(pass.visitor).is_some(), "a claim needs a session here");
         let death = self.deaths.get(&pass.home).copied();
@@ -177,8 +177,8 @@ impl SiteLedger {
         is_news
     }
 
-    /// Handles a refusal: the site gets no account, or loses the one that it had. Returns the
-    /// reason if it is a new one.
+    /// Handles a refusal: the site gets no account, or loses its account. Returns the
+    /// reason if it is new.
     fn receive_refused(&mut self, refused: &Refused) -> Option<JoinRefused> {
         let is_over = self.has_account && refused.over != self.epoch;
         if refused.incarnation != self.incarnation || is_over {
