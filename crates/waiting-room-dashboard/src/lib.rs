@@ -42,7 +42,7 @@
 //! |---|---|
 //! | `GET /` | the page |
 //! | `GET /events` | a stream of server-sent events: the figures, once a second |
-//! | `GET /history.json` | the last 15 minutes by second, and the last day by minute |
+//! | `GET /history.json` | the last 15 minutes by second, and the last two days by minute |
 //! | `GET /audit.json` | the last 200 changes |
 //! | `GET /status` | the status of the room, with the field names of Cloudflare Waiting Room |
 //! | `GET /export.csv`, `GET /export.svg` | the last two days by minute, as a table and as a chart |

@@ -32,7 +32,7 @@ pub(crate) enum Command {
     Status(Operator),
     /// Adds a site, or ends its draining
     AddSite(OfSite),
-    /// Prepares the removal of a site: it is granted nothing any more
+    /// Prepares the removal of a site, which gets no more slots
     Drain(OfSite),
     /// Removes a site that holds nothing
     Remove(OfSite),
@@ -42,7 +42,7 @@ pub(crate) enum Command {
     SetLimit(SetLimit),
 }
 
-/// Which keeper, and how it is used.
+/// The keeper and its options.
 #[derive(Args, Debug)]
 pub(crate) struct KeeperOf {
     /// The PostgreSQL server that keeps the rooms: postgres://…
@@ -55,7 +55,7 @@ pub(crate) struct KeeperOf {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum FailoverOf {
-    /// No; if one is promoted all the same, the room has to be recovered
+    /// No; if a standby is promoted anyway, the room has to be recovered
     None,
     /// Yes, one that confirms every commit
     Synchronous,
@@ -150,7 +150,7 @@ pub(crate) struct Recover {
     pub(crate) first_term: Option<u32>,
 }
 
-/// Where the ledgers are.
+/// The addresses of the ledgers.
 #[derive(Args, Debug)]
 pub(crate) struct Operator {
     /// The addresses of all ledgers; the holder is found among them
