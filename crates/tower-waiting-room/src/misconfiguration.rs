@@ -30,8 +30,8 @@ pub enum Misconfiguration {
     /// can claim any address.
     EveryoneTrusted,
     /// A request contained a forwarding header, such as `X-Forwarded-For`, but not the header that
-    /// the layer is configured to read from this peer. If a proxy sent the header, all clients of
-    /// that proxy are counted as one client.
+    /// the layer is configured to read from this peer. If a proxy sent the forwarding header, all
+    /// clients of that proxy are counted as one client.
     ForwardedHeaderIgnored,
     /// The header that states the client's address must occur once, but occurred several times. The
     /// header is ignored, and the address of the connection is used instead.

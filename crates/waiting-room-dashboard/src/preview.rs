@@ -1,8 +1,9 @@
 //! The effect of a change, in words, before it is made.
 //!
-//! The words are computed from the figures of the room at that moment, so they are estimates. They
-//! assume that visitors keep arriving and leaving as they did in the last minutes. Times are those
-//! that the room would tell its visitors ([`WaitEstimate`]), at the rate of the binding limit.
+//! The words are computed from the figures of the room at that moment, so they are estimates. The
+//! estimates assume that visitors keep arriving and leaving as they did in the last minutes. Times
+//! are those that the room would tell its visitors ([`WaitEstimate`]), at the rate of the binding
+//! limit.
 
 use std::time::Duration;
 
@@ -44,9 +45,9 @@ fn time_to_serve(visitors: u32, per_minute: f64) -> Option<Duration> {
 
 /// Returns how long the line takes to drain under these limits, or `None` if it never drains.
 ///
-/// Sessions end as often as visitors are admitted now. With more slots, proportionally more of them
-/// end. While slots are free, only the limit on new visitors matters. It admits more visitors than
-/// sessions end, and the difference fills the free slots.
+/// Sessions end as often as visitors are admitted now. With more slots, proportionally more
+/// sessions end. While slots are free, only the limit on new visitors matters. Visitors are then
+/// admitted faster than sessions end, and the difference fills the free slots.
 ///
 /// ```text
 ///  too many active:  ── they leave ──┐
@@ -249,10 +250,10 @@ mod tests {
         room.new_users_per_minute = Some(50);
         room.admissions_per_minute = 50.0;
         for (total_active_users, new_users_per_minute, time) in [
-            // More slots are of no use, and half of them suffice.
+            // More than 200 slots do not help, and 100 are enough.
             (400, Some(50), "about 6 min"),
             (100, Some(50), "about 6 min"),
-            // With fewer slots than that, the ends of sessions decide: 25 per minute, after 50
+            // With fewer than 100 slots, the ends of sessions decide: 25 per minute, after 50
             // visitors have left.
             (50, Some(50), "about 13 min"),
             // The free slots are taken within 2 min, and then 100 sessions end per minute.

@@ -84,7 +84,7 @@ mod tests {
         assert_eq!(recent.last_minute(), 1_059);
         recent.push(1_059, at(1_000_060));
         assert_eq!((recent.last_minute(), recent.total()), (59, 1_059));
-        // After a pause, none of this is left.
+        // After a pause, only new requests count for the last minute.
         assert_eq!(recent.push(1_060, at(1_000_150)), 1);
         assert_eq!((recent.last_minute(), recent.total()), (1, 1_060));
     }

@@ -19,8 +19,8 @@ pub(super) struct WaitFigures {
     pub(super) p50: Option<u32>,
     /// The wait that 95 % of the visitors did not exceed.
     pub(super) p95: Option<u32>,
-    /// The median of the wait, in whole seconds, minus the promised wait. A negative error means that
-    /// visitors were admitted earlier than promised.
+    /// The median error: the wait in whole seconds, minus the promised wait. A negative error means
+    /// that visitors were admitted earlier than promised.
     error_p50: Option<i64>,
     /// The difference between wait and promise that 95 % of the visitors did not exceed.
     error_p95: Option<i64>,

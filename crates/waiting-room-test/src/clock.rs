@@ -114,7 +114,7 @@ pub fn run<T>(test: impl AsyncFnOnce(TestClock) -> T) -> T {
     runtime.block_on(async { test(TestClock::new()).await })
 }
 
-/// The number of clock readings. They take microseconds, so a real clock moves meanwhile.
+/// The number of clock readings. The readings take microseconds, so a real clock moves meanwhile.
 const READINGS: u32 = 10_000;
 
 #[cfg(test)]

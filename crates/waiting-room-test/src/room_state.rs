@@ -13,7 +13,8 @@ use crate::clock::TestClock;
 /// paused".
 ///
 /// The state is reached through the interface of any [`Store`]: visitors enter, wait and check in.
-/// It takes a few seconds of virtual time, because a visitor gets its place with its second touch.
+/// This takes a few seconds of virtual time, because a visitor gets its place with its second
+/// touch.
 ///
 /// ```
 /// use tower_waiting_room::{
@@ -161,8 +162,8 @@ impl RoomState {
         Ok(())
     }
 
-    /// Compares the numbers of the room with this state. For example, a session that is shorter
-    /// than these few seconds of virtual time has lapsed.
+    /// Compares the numbers of the room with this state. They differ, for example, if sessions are
+    /// so short that one has lapsed before this state was reached.
     async fn verify<S: Store>(&self, store: &S) -> Result<(), StateError> {
         let numbers = store.snapshot().await?;
         for (field, wanted, found) in

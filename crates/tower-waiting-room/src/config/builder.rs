@@ -315,8 +315,8 @@ impl WaitingRoomConfigBuilder {
                 given = given.with_seed(&rules.name, &event, seed)?;
             }
         }
-        // The configuration from which a builder was created provides the seeds. At time zero, no
-        // event has begun, so no change can contradict an event in progress.
+        // An earlier configuration, from which the builder was created, provides the seeds. At time
+        // zero, no event has begun, so no change can contradict an event in progress.
         let plan = RoomPlan::new(rules.clone(), config.schedule);
         config.schedule = plan.follow(given, Timestamp::ZERO)?.schedule;
         config.statuses.validate()?;

@@ -96,8 +96,8 @@ impl WaitingRoomConfigBuilder {
     /// Sets the time since admission after which a session is no longer prolonged while visitors
     /// wait. The default is 1 hour; with `None`, sessions are prolonged indefinitely.
     ///
-    /// At most one session ends for this reason per waiting visitor. On Redis, the setting has no
-    /// effect.
+    /// For each waiting visitor, at most one session ends for this reason. On Redis, the setting
+    /// has no effect.
     pub fn longest_visit(self, duration: impl Into<Option<Duration>>) -> Self {
         self.rules(|rules| rules.longest_visit(duration))
     }
@@ -266,8 +266,8 @@ impl WaitingRoomConfigBuilder {
     /// Sends waiting visitors their position and their turn over streams of server-sent events. By
     /// default, they poll.
     ///
-    /// The path of the streams no longer reaches the application. The waiting page uses the streams
-    /// by itself, and other clients find the path in the JSON answer.
+    /// Requests for the path of the streams no longer reach the application. The waiting page uses
+    /// the streams by itself, and other clients find the path in the JSON answer.
     pub fn push(mut self, push: Push) -> Self {
         self.config.room_options.push = Some(push);
         self
@@ -308,11 +308,11 @@ impl WaitingRoomConfigBuilder {
     /// The waiting page then offers such a link, and the page on the other device offers to
     /// continue with the place. Both devices hold the same place, and the visitor gets only one
     /// slot, for whichever device comes first. A link expires when the place would lapse without
-    /// another check-in, [`place_retention`](Self::place_retention) after the last one. The page
-    /// always asks visitors to open the link within a few minutes, so with a retention below the
-    /// default of 5 min, links expire sooner than the page says. While a link is valid, any number
-    /// of devices can use it, so it is as secret as the cookie. With an [identity](Self::identity),
-    /// a link to the place of another person has no effect.
+    /// another check-in: [`place_retention`](Self::place_retention) after the last check-in. The
+    /// page always asks visitors to open the link within a few minutes, so with a retention below
+    /// the default of 5 min, links expire sooner than the page says. While a link is valid, any
+    /// number of devices can use it, so it is as secret as the cookie. With an
+    /// [identity](Self::identity), a link to the place of another person has no effect.
     ///
     /// Programs use the path as well: a POST with the token of a placed visitor is answered with
     /// JSON that contains `transfer`, and a POST with this value in the header

@@ -93,8 +93,8 @@ impl Concurrency {
 
     /// Creates a gate that runs at most `limit` requests at once. By default, up to 1 024 more
     /// requests wait for up to 5 s, in order of arrival and with controlled delay
-    /// ([`Discipline::ControlledDelay`]). While others wait, an IPv4 address or IPv6 /64 has at
-    /// most an eighth of the queue in line.
+    /// ([`Discipline::ControlledDelay`]). While others wait, an IPv4 address or IPv6 /64 may occupy
+    /// at most an eighth of the queue.
     ///
     /// A limit of 0 closes the gate, and `None` removes the limit. These two values are meant for a
     /// gate whose limit is set later through the [handle](crate::handle::GateHandle::set_limit).

@@ -474,8 +474,8 @@ impl Pipeline {
 }
 
 /// Returns the visitor if it is known, that is, if the room accepts its pass. A client can get any
-/// number of tickets and void passes, so a limit by visitor would have no effect if they
-/// counted too.
+/// number of tickets and void passes, so a limit by visitor would have no effect if these
+/// identified a visitor.
 fn known(journey: &Journey) -> Option<VisitorId> {
     // A copy of a pass counts as the same visitor, whatever address it is sent from.
     match &journey.visitor {

@@ -88,8 +88,8 @@ impl Pipeline {
 
     /// Answers either device of a visitor who continues on another device.
     ///
-    /// The request's ticket is charged first, whatever the answer is, because the rate limits do
-    /// not apply to tickets. A client without a ticket is charged against the limits.
+    /// First, the request is charged against the pace limit of its ticket, whatever the answer is,
+    /// because the rate limits do not apply to tickets. They apply to a client without a ticket.
     fn transfer(&self, room: &RoomStage, head: &RequestHead<'_>, journey: &Journey) -> Reply {
         let now = journey.times(&self.clock).now;
         let visitor = &journey.visitor;

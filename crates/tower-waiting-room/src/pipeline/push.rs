@@ -131,7 +131,7 @@ impl Pipeline {
                 opening.place.end = StreamEnd::Turn;
                 Some(Reply::nothing_to_push(reason.clone()))
             }
-            // The stream ends either way, and its path never reaches the application.
+            // The policy admits the visitor, but the path of streams never reaches the application.
             Err(error)
                 if error.kind() != StoreErrorKind::Busy && room.admits_without_store(now) =>
             {
@@ -217,7 +217,7 @@ mod tests {
         assert!(of(&first) < of(&second) && of(&second) < of(&member));
         member.head_start = HeadStart::new(Duration::from_secs(40));
         assert!(of(&member) < of(&first));
-        // The places of a draw come before all arrivals, even with a head start.
+        // A place from a draw comes before every arrival, even one with a head start.
         let drawn = |place| {
             let mut entrant = Entrant::new(1, 1);
             entrant.place = Some(place);

@@ -60,7 +60,8 @@ enum By {
     Room,
     /// A limit or a gate that needs the client's address, which the server does not provide.
     SetUp,
-    /// Push, or the room's rule about requests that are not visits, with the status of the answer.
+    /// Either push, or the rule of the room for requests that are not visits. The value is the
+    /// status of the answer.
     Status(StatusCode),
     /// The rate limit store, which does not answer or is overloaded.
     Store,

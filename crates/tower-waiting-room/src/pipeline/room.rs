@@ -223,8 +223,9 @@ impl Pipeline {
     /// Gives a newcomer a first ticket without asking the store. The newcomer gets a slot or a place
     /// when it returns the ticket.
     ///
-    /// A page may send many requests before it has a token, and a browser does not keep the token of
-    /// every request. A slot for each of them would stay unused until its session lapses.
+    /// A page may send many requests before it has a token, and a browser does not keep the token
+    /// of every request. A slot for each of these requests would stay unused until its session
+    /// lapses.
     fn test_cookie(
         &self,
         room: &RoomStage,

@@ -199,7 +199,7 @@ impl EventStream {
         let room = &self.room;
         self.asked_at = now;
         if room.rules().mode == RoomMode::Suspended {
-            // The visitor's next request is let through, whatever the store says.
+            // The visitor's next request is let through without a call to the store.
             let ticket = self.ticket;
             let reason = Reason::QueuedTurn;
             return self.handle_verdict(Ok(Verdict::Wait { ticket, reason }), now);
@@ -267,10 +267,10 @@ impl EventStream {
         self.moves(room, false);
     }
 
-    /// If this stream waits for the start of an event, returns the time until it checks, just after
-    /// the start, whether it is the visitor's turn. Clients that poll are spread over a few seconds
-    /// after the start, so that they do not all come at once. Streams need not be spread, because
-    /// most of them send nothing at that time.
+    /// If this stream waits for the start of an event, returns the time until its next check for a
+    /// turn, which is just after the start. Clients that poll are spread over a few seconds after
+    /// the start, so that they do not all come at once. Streams need not be spread, because most of
+    /// them send nothing at that time.
     fn look_at_start(&self, room: &RoomStage, now: Timestamp) -> Option<Duration> {
         let plan = room.plan()?;
         let Phase::Prequeue { event, .. } = plan.phase_at(now) else { return None };

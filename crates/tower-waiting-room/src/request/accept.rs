@@ -92,8 +92,8 @@ impl Range {
 /// Returns whether a name is `expected`, which is in lower case. The case of the name is ignored.
 ///
 /// The comparison ignores the bit that distinguishes upper from lower case, in all characters. This
-/// is safe, because changing this bit in any other character of these names gives a character
-/// that a header cannot contain.
+/// is safe, because changing this bit in `*`, `/`, `+` or `-` gives a character that a header
+/// cannot contain.
 #[inline(always)]
 fn is<const LEN: usize>(name: &[u8], expected: &[u8; LEN]) -> bool {
     <[u8; LEN]>::try_from(name).is_ok_and(|name| name.map(|byte| byte | 0x20) == *expected)

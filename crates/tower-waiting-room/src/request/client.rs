@@ -138,7 +138,7 @@ struct Clues<'a> {
     /// Whether a script library has identified itself in a header: htmx in `HX-Request`, or jQuery
     /// and other libraries in `X-Requested-With`. These headers matter for browsers that send no
     /// Fetch Metadata: old browsers, and all browsers over plain HTTP. Android's web views send the
-    /// name of their app in `X-Requested-With`, with navigations too.
+    /// name of their app in `X-Requested-With`, even with navigations.
     is_scripted: bool,
 }
 

@@ -160,8 +160,8 @@ impl Key {
             Some(caller.hasher.hash(&(so_far, part.hash(caller)?)))
         })?;
         // A key without a place in a full table shares its network's remembered usage. The hash of
-        // a single address already contains the address's network. The address of a visitor with a
-        // pass may be unknown.
+        // a single address already contains this network. If a visitor is known by its pass, the
+        // address may be unknown, and the key then has no network.
         let needs_network = !others.is_empty() && self.needs_address();
         let network = if needs_network { caller.wide_network_hash() } else { None };
         Some(network.map_or(key, |network| key.of_network(network)))

@@ -33,8 +33,8 @@ struct Elements<'a, F> {
 impl<'a, T, F: Fn(&'a [u8]) -> Option<T>> Iterator for Elements<'a, F> {
     type Item = (Element<'a>, Option<T>);
 
-    /// Reads an element. The method is inlined, because it takes most of the time of parsing a
-    /// list.
+    /// Reads an element. The method is inlined, because parsing a list spends most of its time
+    /// here.
     #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
         let (name, rest) = until_delimiter(self.rest?.trim_ascii_start());
@@ -49,7 +49,7 @@ impl<'a, T, F: Fn(&'a [u8]) -> Option<T>> Iterator for Elements<'a, F> {
     }
 }
 
-/// Skips the parameters at the beginning of a text, and returns the rest, from the comma on.
+/// Skips the parameters of a list element, and returns the comma and all later elements.
 #[inline(always)]
 fn after_parameters(parameters: &[u8]) -> &[u8] {
     let mut text = parameters;
@@ -64,8 +64,8 @@ fn after_parameters(parameters: &[u8]) -> &[u8] {
     text
 }
 
-/// Returns the weight in the parameters at the beginning of a text, and the rest of the text, from
-/// the comma on.
+/// `text` begins with the parameters of a list element. Returns their weight, and what follows
+/// them: the comma and all later elements.
 #[inline(always)]
 fn weight(mut rest: &[u8]) -> (Option<u16>, &[u8]) {
     let mut weight = None;
@@ -127,8 +127,8 @@ fn without_empty_parameters(mut text: &[u8]) -> &[u8] {
     text
 }
 
-/// Parses a decimal number from 0 to 1 in thousandths. Also returns the rest of the text, from the
-/// next comma or semicolon on. Further digits are cut off.
+/// Parses a decimal number from 0 to 1 in thousandths, and cuts off further digits. Also returns
+/// the rest of the text, starting at the next comma or semicolon.
 #[inline(always)]
 fn thousandths(text: &[u8]) -> (Option<u16>, &[u8]) {
     let (mut value, mut rest) = match text {

@@ -24,7 +24,7 @@ pub(super) struct MustachePage {
 }
 
 impl MustachePage {
-    /// The maximum length of a value in bytes. A test checks it for every answer.
+    /// The maximum length of a value in bytes. A test checks this maximum for every answer.
     #[cfg(test)]
     pub(super) const MAX_VALUE_LEN: usize = 64;
 

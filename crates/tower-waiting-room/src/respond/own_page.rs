@@ -378,8 +378,8 @@ pub(super) fn direction(language: Language) -> &'static str {
     if language.is_right_to_left() { "rtl" } else { "ltr" }
 }
 
-/// Returns whether the visitor submitted a form that was not delivered. The page must then offer to
-/// submit the form again, because a reload sends a GET request and would drop the input.
+/// Returns whether the visitor sent a form that did not reach the application. The page must then
+/// offer to submit the form again, because a reload sends a GET request and would drop the input.
 fn is_unsent(answer: &Answer) -> bool {
     answer.kind == ClientKind::Navigation && !answer.is_safe
 }

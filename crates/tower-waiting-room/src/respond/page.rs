@@ -67,7 +67,7 @@ use crate::request::{Languages, RequestHead};
 #[derive(Clone)]
 pub struct Page {
     body: Body,
-    /// The settings, and the default page with them.
+    /// The default page with the settings.
     own: Arc<OwnPage>,
     /// The languages between which visitors can choose.
     languages: Cow<'static, Languages>,
@@ -143,8 +143,8 @@ impl Page {
     ///
     /// # Errors
     ///
-    /// Returns the error of the first setting that is invalid. The default language is checked last,
-    /// because any setting may have added it.
+    /// Returns the error of the first setting that is invalid. The default language is checked
+    /// last, because a setting after it may have added this language.
     pub(crate) fn checked(mut self) -> Result<Self, ConfigError> {
         if let Some(flaw) = self.flaw {
             return Err(flaw);

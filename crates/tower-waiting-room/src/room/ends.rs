@@ -28,7 +28,7 @@ impl Ends {
     /// The maximum number of session ends that may be waiting to be reported. They take up a few
     /// MiB. Further ends are dropped, and their slots become free when the sessions lapse.
     pub(super) const MAX: usize = 65_536;
-    /// The maximum number of ends of sessions that one request delivers besides its own.
+    /// The maximum number of session ends that one request delivers for other visitors.
     const TOLD_AT_ONCE: usize = 8;
 
     /// Records that the end of a session has to be reported to the store. A later request reports
@@ -80,7 +80,7 @@ impl Ends {
         // The lock is released before the `Owed` is created, because dropping an `Owed` takes the
         // same lock.
         drop(list);
-        // The next end to deliver is the last one.
+        // The end that is delivered next has to be the last element.
         taken.reverse();
         Owed { told: taken, ends: Arc::clone(self) }
     }

@@ -6,8 +6,8 @@
 //!
 //! - Each **ticket** has a pace limit, which a client that obeys `Retry-After` never reaches.
 //! - Each **address** has a pace limit for requests other than timely check-ins: for tickets that
-//!   are early, for tickets of which a copy was presented before, and for POSTs of
-//!   scripts. It bounds the cost of a client that has collected many tickets. One check-in in each
+//!   are early, for tickets of which a copy was presented before, and for POSTs of scripts. This
+//!   limit bounds the cost of a client that has collected many tickets. One check-in in each
 //!   interval does not count towards the pace limit of an address, so any number of visitors can
 //!   wait behind one address.
 //!
@@ -40,11 +40,12 @@ impl CheckInPace {
     /// browser.
     const PER_TICKET: Quota = Quota::per_second(4).burst(20);
     /// The allowance of each ticket for check-ins that do not count towards the pace limit of its
-    /// address: it grows by one second of an interval per second, up to 30 s.
+    /// address. A check-in uses up its interval, and the allowance grows by 1 s per second, up to
+    /// 30 s.
     const DUE: Quota = Quota::per_second(1).burst(Self::LONGEST);
-    /// The longest interval that is distinguished, in seconds.
+    /// The longest interval, in seconds. A longer one counts as this interval.
     const LONGEST: u64 = 30;
-    /// The interval of the copy that an open push stream returns, which is due at once.
+    /// The interval that counts for the ticket of an open push stream, which is due at once.
     const AFTER_PUSH: u64 = 10;
     /// The pace limit of each address for tickets that are not due: 50 requests per second with
     /// bursts of up to 500 requests. This is enough for a school behind one address, with a few

@@ -19,9 +19,9 @@
 //! | any token | no | that token |
 //!
 //! A pass survives a login, because visitors log in while they use the application. A ticket does
-//! not, because a person could otherwise wait once for each cookie jar. If the identity changes
-//! while the visitor is in line, the new identity continues with its own place, or as a newcomer,
-//! and the place of the earlier identity is kept for as long as any other place.
+//! not survive it, because a person could otherwise wait once for each cookie jar. If the identity
+//! changes while the visitor is in line, the new identity continues with its own place, or as a
+//! newcomer, and the place of the earlier identity is kept for as long as any other place.
 //!
 //! The store, the tokens and the logs contain only the hash.
 
@@ -176,8 +176,8 @@ impl fmt::Debug for Crawlers {
 
 /// Checks that the visitor of a lapsed session may return for this time.
 ///
-/// A store remembers for three times the place retention that a visitor has left. Such a visitor
-/// must not return, so the grace must end before the store forgets it.
+/// A visitor who has left must not return. A store remembers these visitors for three times the
+/// place retention, so the grace must end within this time.
 fn validate_grace(grace: Duration, rules: &RoomRules) -> Result<(), ConfigError> {
     let is = |kind, expected: String| {
         Err(ConfigError::new(kind, "grace", format!("{grace:?}"), expected))

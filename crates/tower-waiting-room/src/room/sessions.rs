@@ -58,7 +58,7 @@ use crate::{ambient::StageClock, telemetry::Telemetry};
 pub(crate) struct Sessions {
     /// The state of the session of each visitor, with at most [`Self::MAX`] entries.
     known: DashMap<VisitorId, Known, BuildHasherDefault<IdHasher>>,
-    /// For each entry, a time from which it might no longer have an effect.
+    /// For each entry, a time from which the entry might no longer have an effect.
     due: Mutex<BTreeSet<(Timestamp, VisitorId)>>,
     /// The latest expiry time, in nanoseconds, of a pass whose end had to be forgotten.
     /// Accesses are `Relaxed`, because the value is independent of all others.

@@ -91,8 +91,8 @@ pub(crate) trait RoomStore: Send + Sync {
 
     fn home(&self) -> Option<PassHome>;
 
-    /// Waits for `after`, and puts a question to the store, after the end of the visitor's own earlier
-    /// session. Meanwhile, other ends of sessions are delivered.
+    /// Waits for `after`, delivers the end of the visitor's own earlier session, and then puts a
+    /// question to the store. Meanwhile, other ends of sessions are delivered.
     fn ask(
         &self,
         question: Question,

@@ -123,7 +123,7 @@ impl<L: FnMut() -> Option<Seen>> Watched<L> {
     /// Reads the file again. Returns whether the file exists and differs from the last result.
     ///
     /// A file that differs is read until two results in a row are the same. `pause` waits between
-    /// them, and returns `false` if the watch has been dropped.
+    /// two readings, and returns `false` if the watch has been dropped.
     fn changed(&mut self, pause: impl Fn() -> bool) -> bool {
         let mut seen = (self.look)();
         if seen.is_none() || seen == self.seen {

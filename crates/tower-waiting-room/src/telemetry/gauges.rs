@@ -93,8 +93,8 @@ impl Telemetry {
         }
     }
 
-    /// Adds the places that were given up since the last snapshot. The store starts again at 0
-    /// after it has lost the room.
+    /// Adds the places that were given up since the last snapshot. After the store has lost the
+    /// room, `total` starts again at 0.
     fn abandoned(&self, total: u64) {
         let counter = self.counter(table::ABANDONED, []);
         let mut last = self.0.abandoned.lock().unwrap_or_else(PoisonError::into_inner);

@@ -27,7 +27,7 @@ pub(crate) struct Subject {
     /// The number of requests for each decision of a limit, which outlasts a change of its quota.
     decisions: Arc<[AtomicU64; 4]>,
     /// The number of requests that a gate has refused. A gate by key is removed when its last
-    /// request ends, so its own count would be lost.
+    /// request ends, so a count in the gate itself would be lost.
     refusals: AtomicU64,
     /// The counters of a limit's decisions, or of the outcomes at a gate.
     counters: [Frequent; 10],

@@ -343,7 +343,7 @@ const APPROXIMATE: u32 = 2;
 const PROMISED: u32 = ((1 << 17) - 1) << PROMISED_SHIFT;
 /// The position of the lowest bit of the promised wait.
 const PROMISED_SHIFT: u32 = 2;
-/// The position of the lowest bit of the head start, which has all bits from there on.
+/// The position of the lowest bit of the head start, which occupies this bit and all higher bits.
 const HEAD_START_SHIFT: u32 = 32 - HeadStart::BITS;
 
 /// The reason why a token was not accepted. The reason is reported in metrics and spans, and never

@@ -384,7 +384,7 @@ fn make_private(headers: &mut HeaderMap) {
             headers.remove(name);
         }
     }
-    // The layer's own answers have this value, and most of its tokens are sent with them.
+    // Most tokens are sent with the layer's own answers, whose value `no-store` suffices.
     if !is_stored {
         return;
     }

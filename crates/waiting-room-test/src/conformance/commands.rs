@@ -179,7 +179,7 @@ impl Commands {
     fn newcomer(&mut self) -> VisitorId {
         let network =
             if self.rng.random_bool(0.5) { 1 } else { self.rng.random_range(0..=Self::NETWORKS) };
-        // Networks 1 and 2 share a middle network, and all of them a wide one.
+        // Networks 1 and 2 share a middle network, and all networks share a wide one.
         let network =
             NonZeroU16::new(network.min(1)).map(|wide| Network::new(wide, network / 3, network));
         VisitorId::new(self.rng.random()).of_network(network)
@@ -189,9 +189,8 @@ impl Commands {
         pick(&mut self.rng, &self.tickets)
     }
 
-    /// Draws a ticket: sometimes one that a node has updated while it could not reach its store,
-    /// one of a visitor who returns from a session that has lapsed, or one of a visitor from
-    /// another site.
+    /// Draws a ticket. Some have been updated by a node that could not reach its store, and some
+    /// belong to visitors whose sessions have lapsed, or who come from another site.
     fn shown_ticket(&mut self, now: Timestamp) -> Option<Ticket> {
         if self.rng.random_bool(0.05) {
             return Some(Ticket::moving(&self.pass_from_elsewhere(now), now));

@@ -23,9 +23,9 @@ pub(crate) enum Sharing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "the state outlives the process or not")]
 pub enum Durability {
-    /// It does not: after a restart, the room is empty.
+    /// The state is lost: after a restart, the room is empty.
     Forgets,
-    /// It does: after a restart, the room continues.
+    /// The state lasts: after a restart, the room continues.
     Lasts,
 }
 
@@ -44,7 +44,7 @@ impl SuitePlan {
         self
     }
 
-    /// Expects, of all shares, only the limit on the places of a narrow network.
+    /// Expects no shares other than the limit on the places of a narrow network.
     #[doc(hidden)]
     #[must_use]
     pub const fn narrow_places_only(mut self) -> Self {

@@ -126,7 +126,7 @@ struct SuiteRun<S> {
     built: Timestamp,
     now: Timestamp,
     step: u64,
-    /// Whether the store has not refused a schedule as unsupported.
+    /// Whether the store supports events, as long as it has not refused a schedule as unsupported.
     has_events: bool,
     /// Whether the store has told a visitor of its turn, and thus does not admit visitors who stay.
     tells_turns: bool,
@@ -463,8 +463,8 @@ fn snapshot(
     expected
 }
 
-/// The number of sweeps after which a room has finished its work for a draw, of which each
-/// operation does a part.
+/// The number of sweeps after which a room has finished its work for a draw. Each operation does a
+/// part of this work.
 const SWEEPS: u32 = 8;
 
 /// The number of streams.

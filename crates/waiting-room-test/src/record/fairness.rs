@@ -85,7 +85,7 @@ pub(super) fn first_queued_early<'a>(
         .find_map(|wait| wait.answers.iter().find_map(|answer| room.judge(wait, answer)))
 }
 
-/// The conclusions about the room that the answers to a crowd allow.
+/// What the answers to a crowd reveal about the room.
 struct Evidence<'a, 'b> {
     active: Spans,
     new: Spans,
@@ -164,7 +164,7 @@ impl Spans {
 }
 
 /// Returns the times during which a visitor may have held a slot. Every answer except a queued one
-/// may have given it a slot, or kept its slot.
+/// may have given the visitor a slot, or kept its slot.
 fn held(visit: &VisitRecord, lifetime: Duration) -> Vec<(Timestamp, Timestamp)> {
     let mut all: Vec<(Timestamp, Timestamp)> = Vec::new();
     for answer in visit.answers.iter().filter(|answer| answer.seen_as != SeenAs::Waiting) {

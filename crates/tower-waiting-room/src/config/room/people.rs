@@ -20,8 +20,8 @@ impl WaitingRoomConfigBuilder {
     ///
     /// A head start affects only the order. A visitor with a head start waits like any other, and
     /// takes a slot only if one is free. The head start is fixed, and sealed into the ticket, when
-    /// the visitor gets its first ticket, or another first ticket after that one has lapsed. If the
-    /// class of a visitor changes while it is in line, its place stays the same.
+    /// the visitor gets its first ticket, or a new one after that ticket has lapsed. If the class
+    /// of a visitor changes while it is in line, its place stays the same.
     ///
     /// With [`QueueingMethod::Random`](crate::room::QueueingMethod::Random) and in the draw of an
     /// event, a head start has no effect. The closure runs on the task of the request, so it must not

@@ -1,4 +1,4 @@
-//! The texts of each language: its file, the parsed sentences, and how to compose one.
+//! The texts of each language: its file, its parsed sentences, and how a sentence is composed.
 
 use std::{borrow::Cow, sync::OnceLock};
 

@@ -85,8 +85,8 @@ impl RoomStage {
             return RequestPurpose::Visit;
         }
         match RequestPurpose::of(head.headers()) {
-            // Chromium opens WebSockets without Fetch Metadata. Other clients may state an origin too,
-            // but their own.
+            // Chromium opens WebSockets without Fetch Metadata. Clients that are not browsers may
+            // state an origin too, but it is their own.
             RequestPurpose::Visit
                 if head.headers().contains_key(SEC_WEBSOCKET_VERSION) && !is_same_origin(head) =>
             {
@@ -132,7 +132,7 @@ impl RoomStage {
         let rules = self.store.rules();
         let is_known = pass.last_check_in >= self.store.remembers_since()
             && now < pass.last_check_in + rules.timing().tickets_void_after();
-        // If the visitor has logged in since then, its lapsed session belongs to no person.
+        // A lapsed session from before the visitor's login belongs to no person.
         let is_of_person = Identities::is_person(pass.id) || self.identity_of(head).is_none();
         let is_in_time = now < pass.expires_at + grace;
         if is_known && is_of_person && is_in_time && !pass.is_ahead() {

@@ -73,8 +73,8 @@ impl RoomStage {
             Visitor::Proven(Opened::Ticket(ticket)) => {
                 let gives_up = ticket.placed && !Identities::is_person(ticket.id);
                 if gives_up {
-                    // The visitor may have been admitted since then. The store ends the session in
-                    // that case.
+                    // The visitor may have been admitted since it got the ticket. The store then
+                    // ends the session.
                     let until = now + self.store.rules().timing().longest_pass_lifetime();
                     self.sessions.end_by_ticket(ticket.id, now, until);
                 }

@@ -65,7 +65,7 @@ impl ModelDraw {
         }
     }
 
-    /// Takes note that all entrants are at their places.
+    /// Takes note that every entrant has its place in the line.
     pub(super) fn settle_at(&mut self, now: Timestamp) {
         self.started = self.started.map(|(start, _)| (start, now));
     }

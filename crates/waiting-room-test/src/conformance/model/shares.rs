@@ -8,8 +8,9 @@ use waiting_room_core::{
 use super::{super::plan::Sharing, LATE, Model, Place};
 
 impl Model {
-    /// Continues a session. It gives way if it is too long, or above the share of its network while
-    /// others wait, but only if more visitors wait than slots are or will be free.
+    /// Continues a session. The session gives way if it is too long, or if it exceeds the share of
+    /// its network while others wait, but only if waiting visitors outnumber the slots that are or
+    /// will be free.
     pub(super) fn prolong(&mut self, pass: Pass, now: Timestamp) -> Pass {
         let free = (self.settings.total_active_users as usize).saturating_sub(self.sessions.len());
         self.counted.retain(|id| *id != pass.id);
