@@ -17,10 +17,10 @@
 //! forwarded.
 //!
 //! A request that does not involve a room is `Direct` once it is forwarded. The layer then keeps
-//! only the permits of its journey, and the rate report if headers show it. Without either, the
-//! layer only polls the inner service. In a layer in which only rate limits decide, they decide
-//! before a journey exists, and a request that they allow never gets a journey. A request that the
-//! layer answers at once is `Answered`, and only the answer is kept.
+//! only the request's permits, and its rate report if headers show the report. Without permits and
+//! report, the layer only polls the inner service. In a layer in which only rate limits decide,
+//! they decide before a journey exists, and a request that they allow never gets a journey. A
+//! request that the layer answers at once is `Answered`, and only the answer is kept.
 //!
 //! If the inner service is ready while the future is created, the request is forwarded to it at
 //! once, without a copy of the service. Otherwise the request enters `Forward` and waits.

@@ -209,7 +209,7 @@ mod tests {
         for body in ["", "[]", "7", "{", "\u{0}", "{\"action\":\"drain\"} {}"] {
             assert!(error(body).starts_with("the body is not a JSON object: "), "{body}");
         }
-        // A number too large for JSON parsers does not reach the range check.
+        // A number that is too large for the JSON parser does not reach the range check.
         assert!(error("{}").starts_with("action is missing, expected "));
     }
 

@@ -48,8 +48,8 @@ impl RoomHistory {
     #[cfg(test)]
     pub(super) const BYTES: usize = (Self::SECONDS + Self::MINUTES) * size_of::<RoomSample>();
 
-    /// Adds the figures of a second. A second sample of the same second replaces the first sample,
-    /// and keeps the requests that the first one had counted.
+    /// Adds the figures of a second. A later sample of the same second replaces the earlier sample,
+    /// and keeps the requests that the earlier sample counted.
     pub(super) fn push(&mut self, sample: RoomSample) {
         let mut second = sample;
         if let Some(last) = pop_from(&mut self.seconds, sample.at) {

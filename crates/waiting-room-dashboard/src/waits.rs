@@ -29,7 +29,7 @@ pub(super) struct WaitFigures {
 impl WaitFigures {
     pub(super) fn new(waits: &[VisitorWait]) -> Self {
         let waited = |wait: &VisitorWait| millis(wait.until.since(wait.since));
-        // The promise is in whole seconds, so a wait of the same whole seconds is on time.
+        // The promise is in whole seconds, so a fraction of a second does not count as a delay.
         let error = |wait: &VisitorWait| {
             Some(i64::from(waited(wait) / 1_000 * 1_000) - i64::from(millis(wait.promised?)))
         };

@@ -35,8 +35,8 @@ impl Arrivals {
         Self(ArrivalTimes::At(times.into_iter().collect()))
     }
 
-    /// The visitors arrive at random times within `duration`, as a Poisson process that has this
-    /// number of arrivals.
+    /// The visitors arrive at random times within `duration`, as a Poisson process that has one
+    /// arrival for each visitor.
     #[must_use]
     pub const fn within(duration: Duration) -> Self {
         Self(ArrivalTimes::Within(duration))

@@ -447,9 +447,9 @@ impl GateRef {
 impl Drop for GateRef {
     fn drop(&mut self) {
         // This clone is dropped first, because `is_shared` counts it too. The remaining clones
-        // belong to permits, waiters and other requests. `forget` counts the clones while
-        // holding the lock that `of` holds to clone a gate, so a gate that a new request has just
-        // found is not removed.
+        // belong to permits, waiters and other requests. `forget` counts the clones, and `of`
+        // clones a gate, under the same lock, so a gate that a new request has just found is not
+        // removed.
         self.gate = None;
         if let (Gates::ByKey(gates), Some(key)) = (&self.set.gates, &self.key) {
             gates.forget(*key);

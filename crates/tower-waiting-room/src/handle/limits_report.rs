@@ -47,7 +47,7 @@ pub struct LimitReport {
     pub over_in_shadow: u64,
     /// The keys that the limit tracks, and those near the limit.
     pub keys: KeyCensus,
-    /// The number of keys that lost their places in the table while they were in use.
+    /// The number of keys that lost their places in the limit's table while they were in use.
     pub displaced_keys: u64,
     /// Whether the limit is in shadow mode.
     pub is_shadow: bool,

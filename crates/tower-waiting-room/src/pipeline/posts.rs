@@ -11,8 +11,8 @@
 //!                                         └─ not valid ──────────────► 403
 //! ```
 //!
-//! A transfer needs no call to the store, because the ticket in a link is due at the same time as
-//! the original ticket.
+//! A transfer needs no call to the store: a link contains a copy of the ticket, which is due at the
+//! same time as the original.
 
 use std::ops::ControlFlow::{self, Break, Continue};
 
@@ -47,7 +47,7 @@ impl Pipeline {
         }
     }
 
-    /// Answers a request of an admitted visitor that is not meant for the application: a poll, with
+    /// Answers a request that an admitted visitor does not send to the application: a poll, with
     /// which the script of the waiting page asks whether it may reload the page, or a link.
     #[inline]
     pub(super) fn admitted(

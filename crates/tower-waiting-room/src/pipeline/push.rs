@@ -17,8 +17,8 @@
 //! polls.
 //!
 //! A request for a stream is neither charged against the limits nor passed on to the gates, because
-//! it does not reach the application. It costs as much as a poll, and the pace limits on tickets
-//! bound both. In shadow mode there is no push, because no visitor waits.
+//! it does not reach the application. Such a request costs as much as a poll, and the pace limits
+//! on tickets bound both. In shadow mode there is no push, because no visitor waits.
 
 use std::{
     net::IpAddr,
@@ -191,7 +191,7 @@ fn is_page(head: &RequestHead<'_>) -> bool {
     head.uri().query() == Some("page")
 }
 
-/// The time after which the ticket of an open stream is due. Without any such time, the ticket
+/// The time after which the ticket of an open stream is due. If this time were zero, the ticket
 /// would look as if a node had reissued it in an outage. The pace limits on tickets bound how often
 /// the ticket is used.
 const AT_ONCE: Duration = Duration::from_nanos(1);

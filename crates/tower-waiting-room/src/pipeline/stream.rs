@@ -78,9 +78,9 @@ pub(crate) struct EventStream {
 }
 
 impl EventStream {
-    /// The time between two checks by a stream at the front. As streams are also called when a
-    /// session ends on this node, this bounds the time for which a slot can be free before its
-    /// visitor knows.
+    /// The time between two checks by a stream at the front. Streams are also called when a session
+    /// ends on this node. In all other cases, this time bounds how long a slot can be free before
+    /// its visitor knows.
     const LOOK: Duration = Duration::from_millis(500);
     /// The time for which a visitor counts as present after the stream has announced its turn.
     const TURN: Duration = Duration::from_secs(10);

@@ -21,8 +21,8 @@ use crate::request::{Caller, Doubt, Matcher, Part, PathRule, is_field, network a
 pub(crate) struct Condition {
     /// The part of the request to which the condition applies: an address, a method, a header, …
     pub(crate) part: Part,
-    /// The accepted values. An empty list accepts every value, and also a missing part, because
-    /// missing parts are handled by the [`MissingKey`](crate::request::MissingKey) of the limit.
+    /// The accepted values. An empty list accepts every value, and even a missing part, which the
+    /// [`MissingKey`](crate::request::MissingKey) of the limit handles.
     pub(crate) is: Arc<[Literal]>,
     /// The excluded values, which belong to neighboring rules that apply instead of this rule.
     pub(crate) is_not: Arc<[Literal]>,

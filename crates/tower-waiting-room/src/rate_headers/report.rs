@@ -92,7 +92,7 @@ impl<'a> Report<'a> {
         let is_taken = headers
             .keys()
             .any(|name| fields.iter().any(|field| !field.is_list && field.name == *name));
-        // A single reservation leaves room for the `Content-Length` header that many servers add.
+        // Reserving all space at once leaves room for `Content-Length`, which many servers add.
         headers.reserve(fields.len());
         for Field { name, part, .. } in fields.iter().filter(|field| field.is_list || !is_taken) {
             if let Some(value) = self.value(*part) {

@@ -9,8 +9,8 @@
 
 use super::list::{MAX_ELEMENTS, MAX_WEIGHT, elements};
 
-/// A form of answer that can be negotiated. If one range accepts several forms, the first of them
-/// in this declaration is chosen. For `*/*`, this is JSON unless HTML is offered.
+/// A form of answer that can be negotiated. If one range accepts several forms, the one that is
+/// declared first is chosen. For `*/*`, that is JSON unless HTML is offered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Offer {
     /// `text/html`

@@ -169,7 +169,7 @@ struct PacedBody {
     /// application sees its end.
     body: Option<Body>,
     min_rate: MinRate,
-    /// The time for which the application may still wait, at the beginning of the current wait.
+    /// The time for which the application could still wait when the current wait began.
     left: Duration,
     /// The timer; `None` until the application has to wait for a frame for the first time. A body
     /// that is always ready needs no timer.

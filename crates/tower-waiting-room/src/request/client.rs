@@ -247,8 +247,8 @@ impl Fetch {
 pub(crate) enum RequestPurpose {
     /// No person sees the answer: the request is speculative, or for a part of a page.
     Background,
-    /// A script or a frame sends the request. It may send several at once, and its page may belong
-    /// to a site whose requests carry no cookies.
+    /// A script or a frame sends the request. There may be several such requests at once, and their
+    /// page may belong to a site whose requests carry no cookies.
     Embedded,
     /// A person navigates, as far as is known.
     Visit,

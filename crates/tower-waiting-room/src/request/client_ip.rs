@@ -13,11 +13,11 @@
 //!                      the client     the proxy        the balancer
 //! ```
 //!
-//! The chain is therefore walked from the peer to the left for as long as the hops are trusted
-//! proxies. The first address that does not belong to a trusted proxy is the client's. Everything
-//! farther to the left is unverified. An entry that is not an address ends the walk, and the last
-//! hop before the entry counts as the client. All clients behind the last hop then share a quota,
-//! but no client can obtain a new key by sending garbage.
+//! The layer therefore walks the chain from the peer to the left for as long as the hops are
+//! trusted proxies. The first address that does not belong to a trusted proxy is the client's.
+//! Everything farther to the left is unverified. An entry that is not an address ends the walk, and
+//! the last hop before the entry counts as the client. All clients behind this hop then share a
+//! quota, but no client can obtain a new key by sending garbage.
 //!
 //! Exactly one source is read, without a fallback to another header, because a proxy that sets one
 //! header passes on forged headers with other names. If the peer is unknown, so is the client,

@@ -116,10 +116,10 @@ impl Languages {
 
     /// Returns the language that an `Accept-Language` header prefers.
     ///
-    /// If several ranges have the same weight, the first of them is chosen. The range `*` denotes
-    /// the default language, but a named language of the same weight takes precedence. If no
-    /// language is acceptable, the default language is sent nevertheless, which RFC 9110 permits:
-    /// a page in a foreign language is better than none.
+    /// If several ranges have the same weight, the first of these ranges is chosen. The range `*`
+    /// denotes the default language, but a named language of the same weight takes precedence. If
+    /// no language is acceptable, the default language is sent nevertheless, which RFC 9110
+    /// permits: a page in a foreign language is better than none.
     pub(super) fn negotiate(&self, accept_language: &[u8]) -> Language {
         let mut preferred = None;
         let mut best = 0;

@@ -92,8 +92,8 @@ struct Asking<'a> {
 
 impl Drop for Asking<'_> {
     fn drop(&mut self) {
-        // The reference is given up before the entry is inspected. If two requests end at once, the
-        // one that inspects the entry last then finds no reference left.
+        // This reference is dropped before the entry is inspected. If two requests end at once, the
+        // request that inspects the entry last therefore finds no reference left.
         self.question = None;
         self.moves.0.remove_if(&self.id, |_, question| question.strong_count() == 0);
     }

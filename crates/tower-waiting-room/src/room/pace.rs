@@ -103,7 +103,7 @@ impl CheckInPace {
         self.charge_both(ticket, key, address, now)
     }
 
-    /// Charges the post of a script that presents `ticket` at `now`, as [`charge`](Self::charge)
+    /// Charges a script's POST with `ticket` at `now` in the same way as [`charge`](Self::charge)
     /// charges a ticket that is not due.
     ///
     /// # Errors

@@ -60,8 +60,8 @@ pub(crate) struct Sessions {
     known: DashMap<VisitorId, Known, BuildHasherDefault<IdHasher>>,
     /// For each entry, a time from which the entry might no longer have an effect.
     due: Mutex<BTreeSet<(Timestamp, VisitorId)>>,
-    /// The latest expiry time, in nanoseconds, of a pass whose end had to be forgotten.
-    /// Accesses are `Relaxed`, because the value is independent of all others.
+    /// The latest expiry time, in nanoseconds, of the passes whose ended sessions had to be
+    /// forgotten. Accesses are `Relaxed`, because the value is independent of all others.
     watermark: AtomicU64,
     /// The sessions that have ended but are still counted by the store.
     pub(super) ends: Arc<Ends>,

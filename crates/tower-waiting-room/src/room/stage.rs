@@ -217,10 +217,10 @@ impl RoomStage {
     /// Asks the store about a visitor who checks in with a ticket, who continues the session of a
     /// pass that has expired or is about to, who moves from another site, or who enters as a newcomer.
     ///
-    /// If the store has not been told yet that an earlier session of the visitor has ended, this end
-    /// is delivered first. If it cannot be delivered, the store is not asked about the visitor, and
-    /// the error of the delivery is returned. The ends of a few other sessions are delivered at the
-    /// same time as the question, which does not wait for them.
+    /// If the store has not been told yet that an earlier session of the visitor has ended, this
+    /// end is delivered first. If this end cannot be delivered, the store is not asked about the
+    /// visitor, and the error of the delivery is returned. The ends of a few other sessions are
+    /// delivered at the same time as the question, which does not wait for these deliveries.
     ///
     /// # Cancel safety
     ///
@@ -351,8 +351,8 @@ impl RoomStage {
     /// returns the time after which the ticket is due.
     ///
     /// The ticket is equivalent to a first ticket from the store, because it states nothing but the
-    /// time of arrival. With a ticket, the visitor no longer competes with newcomers if the store
-    /// processes check-ins separately (as `waiting-room-redis` does).
+    /// time of arrival. If the store processes check-ins separately (as `waiting-room-redis` does),
+    /// a visitor with a ticket no longer competes with newcomers.
     pub(crate) fn first_ticket(
         &self,
         head: &RequestHead<'_>,

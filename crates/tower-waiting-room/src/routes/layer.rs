@@ -178,8 +178,8 @@ where
         match table.select(request.uri(), request.headers()) {
             Selected::Room(room) => ResponseFuture::new(&pipelines[room], inner, request),
             Selected::Ambiguous(room) => {
-                // A room in shadow mode would forward the request past a room that is not in shadow
-                // mode.
+                // A room that is not in shadow mode decides, because one in shadow mode would
+                // forward the request.
                 let mut candidates = std::iter::once(&pipelines[room]).chain(pipelines);
                 let room =
                     candidates.find(|candidate| candidate.enforces()).unwrap_or(&pipelines[room]);

@@ -105,7 +105,7 @@ impl Commands {
         }
     }
 
-    /// Draws other events: one more, one changed, only those to come, or none.
+    /// Draws other events: with one added, with one changed, only the future events, or none.
     fn schedule(&mut self, now: Timestamp) -> Vec<PlannedEvent> {
         let mut events = self.events.clone();
         let is_open = events.iter().any(|event| now < event.end);

@@ -33,8 +33,9 @@ use crate::seed::{SEED_VARIABLE, seed};
 ///
 /// # Panics
 ///
-/// Panics at the first reply that differs from the model's, with the command, both replies and the
-/// seed. To repeat a run, set [`SEED_VARIABLE`]. Panics also if the variable is not a number.
+/// Panics at the first reply that differs from the model's. The message contains the command, both
+/// replies and the seed. To repeat a run, set [`SEED_VARIABLE`]. Panics also if the variable is not
+/// a number.
 pub async fn store_conformance<S: Store>(
     mut build: impl AsyncFnMut(RoomRules, ManualClock) -> S,
 ) -> Coverage {

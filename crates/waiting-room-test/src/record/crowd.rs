@@ -187,8 +187,8 @@ impl CrowdRecord {
         self
     }
 
-    /// Asserts that every visitor was admitted, and that the application's first answer to it was
-    /// not an error: a path that does not exist admits no visitor.
+    /// Asserts that every visitor was admitted, and that the application's first answer to each
+    /// visitor was not an error: a path that does not exist admits no visitor.
     ///
     /// # Panics
     ///

@@ -19,8 +19,8 @@ use crate::{
 };
 
 impl WaitingRoomConfigBuilder {
-    /// Keeps the state of the room in a store, such as `RedisStore` from the `waiting-room-redis` crate,
-    /// which all nodes share. By default, the state is in the memory of this process.
+    /// Keeps the state of the room in a store that all nodes share, such as `RedisStore` from the
+    /// `waiting-room-redis` crate. By default, the state is in the memory of this process.
     ///
     /// The room has the rules and the events with which the store was created, so the builder needs
     /// none of them. If the builder does have some, for example from the configuration file that

@@ -27,7 +27,7 @@ impl RoomStage {
             && !self.sessions.is_ended(pass)
     }
 
-    /// Returns whether the visitor of a pass from another site gets a slot here instead, as soon as
+    /// Returns whether the visitor of a pass from another site gets a slot of this site as soon as
     /// one is free.
     ///
     /// The time since the pass expired must not exceed the difference that two sites' clocks may

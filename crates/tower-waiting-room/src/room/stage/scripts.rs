@@ -53,9 +53,8 @@ impl RoomStage {
     /// Gives up the session or the place of a visitor. Once the store has been told, returns the
     /// answer, which deletes the token.
     ///
-    /// A first ticket has nothing to give up. With a person's ticket, nothing is given up either,
-    /// because the person may be active on another device, and giving up the place would end that
-    /// session too.
+    /// A first ticket has nothing to give up. A person's place is not given up either, because the
+    /// person may be active on another device, and that session would end with the place.
     ///
     /// # Cancel safety
     ///

@@ -72,7 +72,7 @@ fn each_turn_wakes_the_stream_that_moves_to_the_front() {
         let woken = all.iter().map(|(_, woken)| count(woken)).sum::<u32>();
         assert_eq!((woken, count(&all[turn + 8].1)), (u32::try_from(turn).unwrap() + 1, 1));
     }
-    // The first stream waits again, and the one that it displaces no longer looks often.
+    // The first stream waits again, and the stream that it displaces no longer checks often.
     all[0].0.moves(0, false);
     assert!(all[0].0.standing(now).unwrap().is_front);
     assert!(!all[19].0.standing(now).unwrap().is_front);
