@@ -23,7 +23,7 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 /// All open streams.
 #[derive(Debug)]
 pub(super) struct Feed {
-    /// The channel ends into which events are sent, or `None` after the application has ended all
+    /// The senders of events, one for each stream, or `None` after the application has ended all
     /// streams.
     open: Mutex<Option<Vec<Sender<Bytes>>>>,
 }

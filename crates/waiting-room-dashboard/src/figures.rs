@@ -40,8 +40,8 @@ pub(super) fn gate(gate: &GateHandle) -> Value {
 }
 
 /// Describes the nodes that share the store of a room at `now`, in the order of their names, so
-/// that they keep their rows. If there are more than `most`, only this node and those heard from
-/// most recently are described.
+/// that each node keeps its row. If there are more than `most` nodes, only this node and those
+/// heard from most recently are described.
 pub(super) fn nodes(mut nodes: Vec<RoomNode>, now: Timestamp, most: usize) -> Vec<Value> {
     nodes.sort_by_key(|node| (!node.is_this_node, now.since(node.last_heard)));
     nodes.truncate(most);

@@ -93,8 +93,8 @@ impl WaitingRoomConfigBuilder {
         self.rules(|rules| rules.shares(shares))
     }
 
-    /// Sets the time since admission after which a session is no longer prolonged while visitors
-    /// wait. The default is 1 hour; with `None`, sessions are prolonged indefinitely.
+    /// Sets the age from which a session is no longer prolonged while visitors wait. The default is
+    /// 1 hour; with `None`, sessions are prolonged indefinitely.
     ///
     /// For each waiting visitor, at most one session ends for this reason. On Redis, the setting
     /// has no effect.
@@ -133,8 +133,8 @@ impl WaitingRoomConfigBuilder {
         self.rules(|rules| rules.recovery(recovery))
     }
 
-    /// Sets the longest [`session_duration`](Self::session_duration) of an earlier release whose
-    /// passes may still be in use. The default is `None`.
+    /// Sets the longest [`session_duration`](Self::session_duration) of earlier releases of the
+    /// application, for as long as their passes may be in use. The default is `None`.
     ///
     /// A room in memory needs this duration for [`Recovery::Pause`] after a release that shortens
     /// sessions. For a room in a shared store, the store remembers the duration.

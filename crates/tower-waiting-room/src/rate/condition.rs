@@ -87,8 +87,8 @@ impl Literal {
     ///
     /// # Errors
     ///
-    /// Returns a description of the values that are valid for this key if no request can have the
-    /// given value.
+    /// If no request can have the given value, returns a description of the values that are valid
+    /// for this key.
     pub(crate) fn new(part: &Part, text: String) -> Result<Self, String> {
         match part {
             Part::Address => {
@@ -133,7 +133,7 @@ impl Literal {
     ///
     /// # Errors
     ///
-    /// Returns a description of the valid prefixes if no path can begin with the given one.
+    /// If no path can begin with the given prefix, returns a description of the valid prefixes.
     pub(crate) fn path_prefix(prefix: String) -> Result<Self, String> {
         if prefix.ends_with('*') || !is_path(&prefix) {
             return Err(PREFIX.to_owned());

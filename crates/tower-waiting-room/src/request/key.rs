@@ -175,7 +175,7 @@ impl Key {
         self.hash(caller).map_or_else(|| self.missing(missing, caller), Found::Key)
     }
 
-    /// Returns the treatment of a request without a key, or the key that takes its place.
+    /// Returns the treatment of a request without a key, or the key that replaces the missing one.
     fn missing(&self, missing: MissingKey, caller: &Caller<'_>) -> Found {
         if self.needs_address() && caller.address_hash().is_none() {
             return Found::Stranger;

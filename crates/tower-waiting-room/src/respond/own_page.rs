@@ -234,8 +234,8 @@ fn write_data(frame: &Frame, answer: &Answer, title: &str, retry: &str, html: &m
     }
 }
 
-/// Writes the attributes and the content of the place in line, with its number in an element of its
-/// own.
+/// Writes the attributes and the content of the element with the place in line. The number has an
+/// element of its own.
 fn write_position(answer: &Answer, message: &Message, html: &mut String) {
     let position = message.position.as_deref().unwrap_or_default();
     let Some(number) = &message.number else {

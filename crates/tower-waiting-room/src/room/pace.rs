@@ -7,7 +7,7 @@
 //! - Each **ticket** has a pace limit, which a client that obeys `Retry-After` never reaches.
 //! - Each **address** has a pace limit for requests other than timely check-ins: for tickets that
 //!   are early, for tickets of which a copy was presented before, and for POSTs of scripts. This
-//!   limit bounds the cost of a client that has collected many tickets. One check-in in each
+//!   limit bounds the cost of a client that has collected many tickets. One check-in per ticket and
 //!   interval does not count towards the pace limit of an address, so any number of visitors can
 //!   wait behind one address.
 //!

@@ -98,7 +98,7 @@ impl Priority {
         HeadStart::new((self.of)(head).min(self.longest))
     }
 
-    /// Gives a head start to the visitor of a verdict if its order of arrival has just begun.
+    /// Gives a head start to a visitor whose order of arrival begins with this verdict.
     ///
     /// The head start is fixed once, and sealed into the ticket. Other headers in a later request
     /// do not change it.

@@ -66,9 +66,9 @@ impl Push {
     }
 
     /// Sets the maximum number of streams that are open on this node, from 1 to 1 000 000. The
-    /// default is 10 000. Once half of them are open, the others are reserved for visitors with a
-    /// place in line. Each stream occupies a connection, or a part of an HTTP/2 connection, and
-    /// about a kilobyte of memory.
+    /// default is 10 000. Once half of this number are open, the other half is reserved for
+    /// visitors with a place in line. Each stream occupies a connection, or a part of an HTTP/2
+    /// connection, and about a kilobyte of memory.
     pub const fn max_streams(mut self, streams: u32) -> Self {
         self.max_streams = streams;
         self

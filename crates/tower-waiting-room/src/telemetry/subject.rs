@@ -24,7 +24,7 @@ use super::{
 pub(crate) struct Subject {
     /// The name of the limit or gate in events and metrics.
     name: Arc<str>,
-    /// The number of requests for each decision of a limit, which outlasts a change of its quota.
+    /// The number of requests for each decision of a limit, kept when the limit's quota changes.
     decisions: Arc<[AtomicU64; 4]>,
     /// The number of requests that a gate has refused. A gate by key is removed when its last
     /// request ends, so a count in the gate itself would be lost.

@@ -168,7 +168,7 @@ impl CrowdRecord {
     /// # Panics
     ///
     /// Panics if a visitor was forwarded before that time, or if no visitor sent a request before
-    /// it, because open doors would then not have been noticed.
+    /// that time, because doors that opened too early would then go unnoticed.
     #[track_caller]
     pub fn never_before(&self, opening: Duration) -> &Self {
         let opens = self.start + opening;

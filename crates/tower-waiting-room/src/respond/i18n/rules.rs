@@ -2,8 +2,8 @@
 //! within large numbers and between sentences.
 //!
 //! A sentence has a form for each category of its language, and the form `other` for all numbers
-//! without a form of their own. Languages that distinguish only one from all other numbers, or do
-//! not distinguish numbers at all, therefore need no rule here. Tests compare the rules with the
+//! without a form of their own. Languages that distinguish only the number one from all others, or
+//! do not distinguish numbers at all, therefore need no rule here. Tests compare the rules with the
 //! `icu_plurals` crate, which only tests use because it needs a dozen other crates. The
 //! `intl_pluralrules` crate has wrong rules for Arabic, Latvian, Lithuanian and Romanian.
 

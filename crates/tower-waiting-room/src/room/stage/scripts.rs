@@ -106,8 +106,8 @@ impl RoomStage {
         self.transfer_path.as_ref().is_some_and(|path| path.is_asked(head))
     }
 
-    /// Returns the address of the page that a link leads to, without the mark and the token of the
-    /// link, if the request opens a link.
+    /// If the request opens a link, returns the address of the page that the link leads to, without
+    /// the mark and the token of the link.
     ///
     /// The address is relative, because a router may have removed the first part of the path. Its
     /// fragment is empty. Without a fragment, a browser would keep that of the link (RFC 9110
