@@ -67,9 +67,9 @@ impl Denied {
 ///
 /// The password travels with every request, so the dashboard must be served over TLS or on a
 /// loopback address. The check takes the same time whether or not the beginning of the password is
-/// right. The check does not limit the number of attempts: put a [rate
-/// limit](tower_waiting_room::RateLimit) in front of the dashboard if untrusted clients can reach
-/// it.
+/// right. The check does not limit the number of attempts: put a
+/// [rate limit](tower_waiting_room::RateLimit) in front of the dashboard if untrusted clients can
+/// reach it.
 ///
 /// # Errors
 ///

@@ -71,7 +71,7 @@ impl Feed {
         }
         let (sender, events) = channel(Self::BACKLOG);
         // The comment makes proxies and browsers consider the stream to be open. The client
-        // connects again half a second after the end of a stream. The channel has room for it.
+        // connects again half a second after the end of a stream. The new channel has room.
         _ = sender.try_send(Bytes::from_static(b": open\nretry: 500\n\n"));
         streams.push(sender);
         Ok(Stream { events, left: 1 + Self::EVENTS })
