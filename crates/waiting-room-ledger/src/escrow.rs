@@ -36,7 +36,8 @@
 //! | incarnation | one life of a site's ledger |
 //! | home | the site that has a visitor on its account |
 //! | claim | to move the slot of a visitor away from a home that is dead |
-//! | fence | to declare that a site is off: its account ends, and its incarnation gets no other |
+//! | fence | to declare that a site is off: its account ends, and its incarnation gets no other
+//! account |
 //! | drain | to prepare the removal of a site, which is granted no more slots |
 //! | keeper | the store, such as a database, that keeps the accounts of the global ledger |
 //!

@@ -323,7 +323,7 @@ impl<M: Bucket + 'static> Memory for AtomicMemory<M> {
     fn census(&self, most: usize, now: Timestamp) -> KeyCensus {
         let SharedAtomicMemory { words, in_force, .. } = &*self.shared;
         let meters = in_force.load();
-        // The tier of a key is unknown, so each key counts as one of the usual tier.
+        // The tier of a key is unknown, so each key counts as a key of the usual tier.
         let meter = of_tier(&meters, 0);
         let mut census = KeyCensus::default();
         let (words, share) = words.sample(most);

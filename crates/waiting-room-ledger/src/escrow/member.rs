@@ -141,7 +141,7 @@ impl Member {
     }
 
     /// Opens a new account for the incarnation that asks. The slots of the last account stay with
-    /// the site, all counted as in use, since earlier incarnations may have given passes for them.
+    /// the site, all counted as in use, since earlier incarnations may have issued passes for them.
     pub(super) fn open(&mut self, term: Term, join: &Join, lease_end: Timestamp) {
         let held = self.allowance.held();
         *self = Self {

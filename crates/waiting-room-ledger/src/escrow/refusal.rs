@@ -101,7 +101,8 @@ pub enum JoinRefused {
         /// The latest term that the global ledger believes.
         most: Term,
     },
-    /// The times are equal, but the digests are not: the two run different versions of this crate.
+    /// The times are equal, but the digests are not: the site and the ledger run different versions
+    /// of this crate.
     VersionsDiffer {
         /// The digest that the site computes.
         site: RulesDigest,

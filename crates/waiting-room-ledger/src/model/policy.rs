@@ -1,4 +1,5 @@
-//! The policies of the article, which determine the slots that one node may use, and their rules.
+//! The policies of Cloudflare's article, which determine the slots that one node may use, and their
+//! rules.
 
 use std::time::Duration;
 

@@ -200,7 +200,7 @@ mod tests {
         }
     }
 
-    /// The same with a visitor in line.
+    /// The same account, but with a visitor in line.
     fn with_line(granted: u64, wanted: u64) -> AccountReport {
         AccountReport { front: vec![(Timestamp::ZERO, 1)], ..account(granted, wanted) }
     }

@@ -188,7 +188,8 @@ impl<D: Dial> SiteOptions<D> {
         Ok(self)
     }
 
-    /// A sentence for the operator about rules that make little sense. Sites that count have no leases.
+    /// A sentence for the operator about rules that make little sense. There is no warning with
+    /// [`Policy::Counters`], because such sites have no leases.
     pub(super) fn rules_warning(&self) -> Option<String> {
         match self.policy {
             Policy::Counters => None,

@@ -49,7 +49,7 @@ pub(super) struct SiteState {
     pub(super) knocked: Notify,
 }
 
-/// A visitor at the door, who waits until it is dropped.
+/// A visitor at the door, who waits until this value is dropped.
 #[derive(Debug)]
 pub(super) struct AtDoor<'a> {
     state: &'a SiteState,

@@ -52,8 +52,8 @@ async fn every_option_of_the_rules_reaches_other_nodes() {
     .await;
 }
 
-/// A room cannot be told apart by its decisions if an option has no effect on them, so a store that
-/// mistakes one option for another would pass.
+/// If an option had no effect on the decisions, a store that mistakes it for another option would
+/// pass.
 #[tokio::test]
 async fn the_decisions_tell_every_option_from_the_default() {
     let clock = ManualClock::new(START);

@@ -132,9 +132,9 @@ impl Drawing {
         }
     }
 
-    /// Starts the event whose start, at `at`, the room notices at `now`. Freezes the number of
-    /// entrants, unless the room has lost its state or ran no operation in the prequeue. Such a
-    /// room learns the number from the tickets that entrants present until `settled_at`.
+    /// Starts the event. Its start was at `at`, and the room notices it at `now`. Freezes the
+    /// number of entrants, unless the room has lost its state or ran no operation in the prequeue.
+    /// Such a room learns the number from the tickets that entrants present until `settled_at`.
     pub(in crate::room) fn start(
         &mut self,
         at: Timestamp,

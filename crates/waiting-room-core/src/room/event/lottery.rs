@@ -305,7 +305,7 @@ impl fmt::Display for Lines<'_> {
     }
 }
 
-/// Checks a text that becomes one line of a hashed text.
+/// Checks a string that becomes one line of the text to hash.
 fn check_text(field: &'static str, text: &str) -> Result<(), ConfigError> {
     let is_fine = (1..=Lottery::MAX_BEACON_LEN).contains(&text.len());
     if is_fine && !text.chars().any(char::is_control) {

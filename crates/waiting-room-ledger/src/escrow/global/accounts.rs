@@ -98,7 +98,7 @@ impl Accounts {
         }
     }
 
-    /// Declares that everything is kept.
+    /// Declares that the keeper has stored all changes.
     pub(super) fn forget_changes(&mut self) {
         self.unkept = Unkept::default();
     }

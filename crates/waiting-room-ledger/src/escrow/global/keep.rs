@@ -76,7 +76,7 @@ impl GlobalLedger {
     /// has expired. From `kept` it takes only the term, the rules, the list of sites, and which of
     /// them are fenced or drained. These have to be those of the lost ledger. With a shorter
     /// session, the new ledger would not wait for the last pass of a silent site; without a fence
-    /// or a site, it would grant slots that are in use. If they are not known, all sites
+    /// or a site, it would grant slots that are in use. If these values are not known, all sites
     /// stop for [`reclaim_after`](EscrowRules::reclaim_after), and a [new](Self::new) world begins.
     /// A site that reports other rules is refused, and its account is not adopted.
     ///

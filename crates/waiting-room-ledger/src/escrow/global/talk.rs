@@ -87,7 +87,7 @@ impl GlobalLedger {
         }
         let member = self.accounts.of(message.from())?;
         if let ToGlobal::Tally(_) = message {
-            // Visitors of sites that hold slots are not in the snapshots of those that count.
+            // Visitors of sites that hold slots are not in the snapshots for sites that count.
             return (self.held() > 0).then_some(Refusal::Policy);
         }
         let ToGlobal::Join(join) = message else { return None };
@@ -168,8 +168,8 @@ impl GlobalLedger {
         let now = self.clock;
         self.accounts.change(join.site, now, |member| {
             let is_newest = join.after == member.epoch;
-            // The site has had an account that this ledger does not know: it belongs to a world
-            // that was given up, or was rolled back in the store.
+            // The site has had an account that this ledger does not know: the account belongs to a
+            // world that was given up, or was rolled back in the store.
             let is_newer = join.after > member.epoch;
             let is_repeated = Some(join.incarnation) == member.incarnation
                 && join.after.next(term) == member.epoch;

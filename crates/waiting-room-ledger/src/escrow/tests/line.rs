@@ -1,4 +1,4 @@
-//! Sites with a line: slots for visitors who are not at the door when they are granted.
+//! Sites with a line: slots for visitors who are not at the door when the slots are granted.
 
 use super::*;
 

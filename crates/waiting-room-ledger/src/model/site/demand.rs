@@ -149,8 +149,8 @@ impl Borrowers {
     }
 
     /// Adds a visitor to a line, behind all that have joined the line of the site before it. A
-    /// visitor that is already in the line to be joined keeps its position, and the earlier end of
-    /// its two waits.
+    /// visitor that is already in this line keeps its position, and the earlier end of its two
+    /// waits.
     fn join(
         line: &mut VecDeque<Borrower>,
         borrower: Borrower,

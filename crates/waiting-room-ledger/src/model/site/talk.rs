@@ -39,7 +39,7 @@ impl SiteLedger {
             }
             ToSite::Report { .. } => true,
             ToSite::Stale { over, current, .. } => self.receive_stale(*over, *current),
-            // For sites that count, which have no such ledger.
+            // These messages are for sites that count, which have no such ledger.
             ToSite::Tickets(_) | ToSite::World(_) => false,
             ToSite::Welcome(welcome) => self.receive_welcome(welcome),
         };

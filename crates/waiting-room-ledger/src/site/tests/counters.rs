@@ -350,7 +350,8 @@ fn valkey_agrees_with_the_simulation() {
     agree(Engine::Valkey);
 }
 
-/// Compares both in random worlds: one for each four cases of `PROPTEST_CASES`.
+/// Compares the room and the simulation in random worlds: one world for every four cases of
+/// `PROPTEST_CASES`.
 fn agree(engine: Engine) {
     let server = start(engine);
     let url = server.url();

@@ -184,7 +184,7 @@ impl Site {
         self.receive(limit, grant).await;
     }
 
-    /// Recalls what is not in use from now on.
+    /// From now on, unused slots are recalled.
     pub(super) async fn recall(&mut self, limit: SharedLimit) {
         self.known[index(limit)].is_recalled = true;
         self.grant(limit, 0).await;
