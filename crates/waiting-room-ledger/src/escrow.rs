@@ -69,8 +69,8 @@
 //! - *A site is cut off*: it continues until its lease ends. Then it admits no visitors and extends
 //!   no sessions, but its passes are honoured until they expire. If it returns before its slots are
 //!   reclaimed, it resumes; otherwise it [joins](Join) again, without slots.
-//! - *A site loses its ledger*: the new [`Incarnation`] inherits the allowance, and counts all of
-//!   it as in use until every old pass is void or has been presented.
+//! - *A site loses its ledger*: the new [`Incarnation`] inherits the allowance, and counts the
+//!   whole allowance as in use until every old pass is void or has been presented.
 //! - *A site is switched off*: when it is switched on again, it begins a new life, even if its
 //!   ledger has survived. An operator may have [fenced](GlobalLedger::fence) it meanwhile. A
 //!   virtual machine that is paused is not off, because it continues with its ledger.

@@ -31,7 +31,7 @@ impl Logged {
         (logged, guard)
     }
 
-    /// The events with these words so far, such as `WARN a site is refused site=3`.
+    /// The events so far that contain these words, such as `WARN a site is refused site=3`.
     pub(crate) fn with(&self, words: &str) -> Vec<String> {
         let lines = self.0.lock().unwrap();
         lines.iter().filter(|line| line.contains(words)).cloned().collect()

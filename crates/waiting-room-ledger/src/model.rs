@@ -8,8 +8,8 @@
 //!
 //! - [`SiteLedger`] is the account of a site under the escrow. The tests in `site/tests/account` give the
 //!   same events to it and to the scripts, and compare the answers.
-//! - [`SiteAdmission`] is one node under one of the policies of Cloudflare's article. Production has only
-//!   the last one, `Policy::Counters`.
+//! - [`SiteAdmission`] is one node under one of the policies of Cloudflare's article. Production
+//!   has only the last policy, `Policy::Counters`.
 //!
 //! ```text
 //!  WorldSnapshot ─► Slots ─► SiteAdmission ──arrive──► Admit or Queue

@@ -50,9 +50,9 @@ const MAX_STREAMS: u32 = 2;
 const MAX_HEADERS: u32 = 4096;
 /// The maximum length of a greeting in bytes.
 const MAX_GREETING_LEN: usize = 256;
-/// The time within which a connection and a greeting have to be complete, and within which a client
-/// whose greeting was refused has to read the reason. A connection without a stream is also closed
-/// after this time.
+/// The time within which a connection and a greeting have to be complete. A client whose greeting
+/// was refused has to read the reason within the same time. A connection without a stream is also
+/// closed after this time.
 const GREETING_WITHIN: Duration = Duration::from_secs(5);
 /// The time in which a peer has to take a frame, and to answer a ping.
 const PEER_PATIENCE: Duration = Duration::from_secs(5);
@@ -72,7 +72,7 @@ impl ServerKeys {
         Self { sites, operators: None }
     }
 
-    /// Reads the keys of sites and, if there is a file of them, those of operators.
+    /// Reads the keys of sites and, if a file of operators is given, the keys of operators.
     ///
     /// # Errors
     ///

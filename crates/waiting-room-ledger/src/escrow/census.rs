@@ -13,8 +13,8 @@ use crate::{
 /// Counts the visitors of the world for sites under `Policy::Counters`: makes the snapshots by
 /// which all these sites decide, and keeps Anywhere's counter.
 ///
-/// It grants nothing, and none of its state is stored. `now` is the time by the calendar of the
-/// global ledger. Minutes begin at the same time everywhere only to the extent that the sites'
+/// The census grants nothing, and none of its state is stored. `now` is the time by the calendar of
+/// the global ledger. Minutes begin at the same time everywhere only to the extent that the sites'
 /// clocks agree with that calendar. Times never run backwards.
 ///
 /// When a ledger begins, it knows nothing about the world. It makes no snapshot until each site on
@@ -60,7 +60,7 @@ impl Census {
     /// The maximum number of tickets drawn for one message. A site that wants more asks again.
     pub const MAX_DRAWN_AT_ONCE: u32 = 1024;
 
-    /// For this time after the end of a minute, the traffic of the minute before it is used, unless
+    /// For this time after the end of a minute, the traffic of the preceding minute is used, unless
     /// all sites have reported.
     const LATE: Duration = Duration::from_secs(5);
 

@@ -1,5 +1,5 @@
-//! The peers of a server: which connections have shown a key, which of the others make room, and
-//! which warnings about them were logged.
+//! The peers of a server: which connections have shown a key, which connections without a key make
+//! room for others, and which warnings were logged.
 
 use std::{
     cmp::Reverse,

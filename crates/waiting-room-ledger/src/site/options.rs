@@ -157,7 +157,7 @@ impl<D: Dial> SiteOptions<D> {
         self
     }
 
-    /// Opens the link of one life of the site to the ledger of a room with these rules.
+    /// Opens a link to the ledger of a room with these rules, for one life of the site.
     pub(super) fn link(
         &self,
         room: &str,

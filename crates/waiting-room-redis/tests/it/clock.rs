@@ -1,4 +1,4 @@
-//! The time of a room, which is that of its server and never runs backwards.
+//! The time of a room, which is its server's time and never runs backwards.
 
 use std::time::Duration;
 

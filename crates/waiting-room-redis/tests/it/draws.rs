@@ -142,7 +142,7 @@ async fn visitors_without_a_number_do_not_wait_for_each_other_after_a_draw() {
         for visitor in &mut late {
             visitor.ask(&stores[1]).await;
         }
-        // They arrived in the same instant, so their ids decide.
+        // The visitors arrived in the same instant, so their ids decide the order.
         let positions: Vec<_> =
             late.iter().map(|visitor| visitor.ticket().shown_position.unwrap()).collect();
         assert_eq!(positions, [3, 1, 2], "{engine}");

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// The times of all units of cost that a meter allows for these requests.
+/// The time of each unit of cost that a meter allows for these requests.
 fn passed<M: Meter>(meter: &M, steps: &[Step], start: Timestamp) -> Vec<u64> {
     let mut state = M::State::default();
     let mut now = start;

@@ -226,8 +226,8 @@ impl Drawing {
         }
     }
 
-    /// Takes note of the position on a ticket from before a loss of state: of the entrants with
-    /// better places, only those ahead of this position were still waiting.
+    /// Takes note of the position on a ticket that was issued before a loss of state. Of the
+    /// entrants with better places, only those ahead of this position were still waiting.
     pub(in crate::room) fn recall(&mut self, number: u32, place: u32, position: u32) {
         if self.gone_before.len() < Self::MAX_DEPARTED {
             self.gone_before.entry(number).or_insert(place.saturating_sub(position));

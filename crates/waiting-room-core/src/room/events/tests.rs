@@ -164,7 +164,7 @@ fn at_the_start_entrants_are_admitted_in_the_drawn_order_before_others() {
     crowd.run(&mut room, at(1_640));
     let shuffle = reveal(&room).verify(&doors_commitment()).unwrap();
     assert_eq!(shuffle.entrants(), 60);
-    // The numbers are in the order of the second touches, which the tickets contain.
+    // The numbers, which the tickets contain, are in the order of the second touches.
     let places: Vec<_> = (0..60)
         .map(|who| match &crowd.visitors[who] {
             Visitor::Waiting(ticket, _) => {
@@ -394,7 +394,7 @@ fn two_events_follow_each_other_and_the_drawn_order_outlives_its_event() {
         before.iter().map(|number| number.map(|place| place - 1)).collect::<Vec<_>>(),
         shown
     );
-    // In the next prequeue, they get new numbers.
+    // In the next prequeue, these entrants get new numbers.
     crowd.run(&mut room, at(3_600));
     assert!(places(&crowd).iter().all(Option::is_none));
     crowd.run(&mut room, at(4_010));

@@ -12,7 +12,7 @@ use crate::{
 };
 
 impl GlobalLedger {
-    /// Handles a message from a site, and returns the messages to send. If there is one for that
+    /// Handles a message from a site, and returns the messages to send. If one of these is for that
     /// site, it comes first.
     ///
     /// A [`Tally`](crate::escrow::Tally) that is not refused has no answer here: it is for the
@@ -49,8 +49,9 @@ impl GlobalLedger {
         }
     }
 
-    /// The number of slots that a site reports as granted on its present account, beyond those that
-    /// this ledger knows of. They count from now on, since the greater of two totals is right.
+    /// The number of slots that a site reports as granted on its present account, beyond the slots
+    /// that this ledger knows of. These slots count from now on, since the greater of two totals is
+    /// right.
     ///
     /// No grant is sent before it is stored, so a number above zero means that the keeper has lost
     /// what it had acknowledged: slots of other sites may be missing too, and the room has to be
@@ -161,7 +162,7 @@ impl GlobalLedger {
         answers
     }
 
-    /// Handles the request of a site for a new account in place of the one that it names.
+    /// Handles the request of a site for a new account in place of the account that it names.
     fn receive_join(&mut self, join: &Join) -> Option<ToSite> {
         let term = self.term;
         let lease = self.rules.lease;

@@ -71,7 +71,7 @@ fn every_account_of_a_site_can_be_fenced_for_a_recovery() {
     let state = net.global.site_states(at(22)).next().unwrap();
     assert_eq!(state.standing, Standing::Closed, "the running lease is not continued");
 
-    // Accounts of the new ledger are not fenced, even if the next one has to recover again.
+    // Accounts of the new ledger are not fenced, even if the next ledger has to recover again.
     net.sites[0] = old;
     let margin = RULES.reclaim_after().as_secs();
     net.run(23..=30 + margin);

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Two sites, and a pass from the first, which is cut off at second 10.
+/// Two sites, the first of which is cut off at second 10, and a pass from that site.
 fn cut_off() -> (Net, SitePass) {
     let mut net = Net::new(2, 2, RULES);
     net.run(1..=9);

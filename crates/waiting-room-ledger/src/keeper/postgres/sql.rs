@@ -1,5 +1,5 @@
 //! The tables and statements. Counts and times are unsigned, and are stored as the signed numbers
-//! with the same bits; all are positive, except for random bits and false reports.
+//! with the same bits. All of these numbers are positive, except for random bits and false reports.
 
 /// The tables, unless they exist.
 pub(super) const TABLES: &str = "

@@ -132,7 +132,8 @@ impl Borrowers {
         self.new.iter().filter(|borrower| borrower.in_line_since.is_none()).count() as u64
     }
 
-    /// The front of the line: the first new visitors, up to the first that has not joined the line.
+    /// The front of the line: the first new visitors, up to the first visitor that has not joined
+    /// the line.
     pub(super) fn front(&self) -> LineFront {
         let mut front = LineFront::new();
         let since = self.new.iter().map_while(|borrower| borrower.in_line_since);

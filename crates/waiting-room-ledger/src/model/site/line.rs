@@ -84,8 +84,8 @@ impl Line {
         }
     }
 
-    /// Forgets promises that have expired, whose slots are gone, or that no visitor needs.
-    /// `newcomers` wait at the door, and are not in line.
+    /// Forgets promises that have expired, promises whose slots are gone, and promises that no
+    /// visitor needs. `newcomers` wait at the door, and are not in line.
     pub(super) fn review(&mut self, unused: u64, newcomers: u64, is_leased: bool, now: Timestamp) {
         let is_over = self.promised_until <= now || !is_leased;
         let needed = self.front.visitors() + newcomers;

@@ -189,8 +189,8 @@ impl SiteLedger {
         (self.refused.replace(reason) != Some(reason)).then_some(reason)
     }
 
-    /// Opens a new account. No session has a slot in it yet: the inherited slots may be in use by
-    /// visitors that only the last incarnation knew, until their passes are void.
+    /// Opens a new account. No session has a slot in the new account yet: the inherited slots may
+    /// be in use by visitors that only the last incarnation knew, until their passes are void.
     fn receive_welcome(&mut self, welcome: &Welcome) -> bool {
         if self.has_account
             || welcome.incarnation != self.incarnation

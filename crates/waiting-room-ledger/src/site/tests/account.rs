@@ -3,9 +3,9 @@
 //! ledger. The messages may be lost, repeated or late, and the two have to report the same after
 //! each message.
 //!
-//! The account of slots and that of the minute are compared one at a time, with visitors who wait,
-//! while the other account is ample. They are also compared together, with visitors who do not
-//! wait.
+//! The account of slots and the account of the minute are compared one at a time, with visitors who
+//! wait, while the other account is ample. They are also compared together, with visitors who do
+//! not wait.
 //!
 //! The account of slots is also compared in a room with a line, which its model is told about.
 //! There, a newcomer is not held at the door, because the room keeps newcomers behind the line, but
@@ -33,9 +33,9 @@ enum Accounts {
     Slots,
     /// The account of slots, in a room that has no other account and whose visitors wait in line.
     Line,
-    /// The account of slots, while that of the minute is ample.
+    /// The account of slots, while the account of the minute is ample.
     SlotsBesideMinute,
-    /// The account of the minute, while that of slots is ample.
+    /// The account of the minute, while the account of slots is ample.
     Minute,
     /// Both accounts.
     Both,

@@ -296,7 +296,7 @@ impl World {
     }
 
     /// Time passes. The agent reports at least at the beginning of each minute. At that time, a
-    /// visitor fixes the slots in the simulation, too.
+    /// visitor arrives, which fixes the slots of the minute in the room and in the simulation.
     async fn advance(&mut self, seconds: u64) -> Result<(), TestCaseError> {
         let until = self.now() + Duration::from_secs(seconds);
         while Minute::of(self.now()) < Minute::of(until) {

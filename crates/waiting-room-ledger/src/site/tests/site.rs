@@ -256,7 +256,7 @@ impl Site {
         self.lives += 1;
     }
 
-    /// The run id of the server changes, so that it differs from the one that wrote the room.
+    /// Simulates a change of the server's run id: from then on, the room contains another run id.
     pub(super) async fn restart(&mut self) {
         let () = self.connection().await.hset("{wr:shop}:room", "server", "other").await.unwrap();
         self.lives += 1;

@@ -201,7 +201,7 @@ fn a_room_that_is_restarted_after_the_start_keeps_the_drawn_order() {
 fn after_a_restart_just_behind_the_start_active_visitors_delay_no_others() {
     let mut first = room(rules(3), shuffled());
     let mut crowd = Crowd::new(12, at(1_010));
-    // All of them check in again after the slots are taken.
+    // All visitors check in again after the slots are taken.
     crowd.run(&mut first, at(1_650));
     assert_eq!(crowd.admitted().len(), 3);
     let mut waiting: Vec<_> = (0..12).filter(|who| !crowd.admitted().contains(who)).collect();
@@ -225,7 +225,7 @@ fn after_a_restart_just_behind_the_start_active_visitors_delay_no_others() {
 
 #[test]
 fn an_entrant_that_returns_after_its_place_has_lapsed_counts_again() {
-    // One operation removes up to three lapsed places, besides that of its own visitor.
+    // One operation removes up to three lapsed places, in addition to the place of its own visitor.
     for sweeps in [0, 2] {
         let mut room = room(rules(1), shuffled());
         let mut crowd = Crowd::new(6, at(1_010));

@@ -8,8 +8,8 @@ use waiting_room_core::{RoomRules, Store, Ticket, Timestamp, Verdict, VisitorId}
 use super::{OTHERS, SITE_OF_LINE, Side, World, disagree};
 use crate::{escrow::LineFront, model::Admission, site::tests::account::InLine};
 
-/// The most visitors in a line, so that all of them are in the front, which is all that a ledger
-/// knows.
+/// The maximum number of visitors in a line, so that all of them are in the front. A ledger knows
+/// nothing else about a line.
 const LONGEST: usize = LineFront::MAX_BUCKETS;
 /// Visitors check in at least every five seconds, so that places can lapse within a world.
 const REFRESH: Duration = Duration::from_secs(5);
