@@ -19,9 +19,9 @@ pub(crate) struct Logged(Arc<Mutex<Vec<String>>>);
 impl Logged {
     /// Begins to record. With a runtime of one thread, the events of all tasks are recorded.
     ///
-    /// A second dispatcher lives for the duration of the tests. With only one alive, tracing would
-    /// cache the interest of the thread that reaches an event first, and a test on a thread without
-    /// interest would turn the event off for all others.
+    /// A second dispatcher lives for the duration of the tests. With only one dispatcher alive,
+    /// tracing would cache the interest of the thread that reaches an event first, and a test on a
+    /// thread without interest would turn the event off for all others.
     pub(crate) fn begin() -> (Self, DefaultGuard) {
         static SECOND: LazyLock<Dispatch> =
             LazyLock::new(|| Dispatch::new(NoSubscriber::default()));

@@ -43,9 +43,9 @@ struct Sent {
 }
 
 impl Sent {
-    /// Returns whether the global ledger knows that visitors want slots, and had too few. The
-    /// ledger then grants slots as soon as they are free. Further visitors at the door are reported
-    /// at once, because they wait for only a moment; further visitors in line are not.
+    /// Returns whether the global ledger knows that visitors want slots, and had too few slots for
+    /// them. The ledger then grants slots as soon as they are free. Further visitors at the door
+    /// are reported at once, because they wait for only a moment; further visitors in line are not.
     fn is_served_later(&self, account: &AccountReport) -> bool {
         let granted = account.granted.saturating_sub(self.granted);
         let missing = self.wanted.saturating_sub(granted);

@@ -71,8 +71,9 @@ impl Demand {
 }
 
 impl Borrowers {
-    /// Lets a visitor wait: among the returning visitors if it is already there, otherwise as a new
-    /// visitor. Returns the end of its wait; `None` if `until` has passed or the line is full.
+    /// Lets a visitor wait: among the returning visitors if it already waits among them, otherwise
+    /// as a new visitor. Returns the end of its wait; `None` if `until` has passed or the line is
+    /// full.
     pub(super) fn wait(&mut self, borrower: Borrower, now: Timestamp) -> Option<Timestamp> {
         let is_returning = Self::holds(&self.returning, borrower.visitor);
         let line = if is_returning { &mut self.returning } else { &mut self.new };

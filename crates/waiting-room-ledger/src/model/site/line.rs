@@ -63,8 +63,8 @@ impl Line {
         }
     }
 
-    /// Returns whether the global ledger knows that visitors in line want slots, and had too few.
-    /// The ledger then grants slots as soon as they are free.
+    /// Returns whether the global ledger knows that visitors in line want slots, and had too few
+    /// slots for them. The ledger then grants slots as soon as they are free.
     pub(super) fn is_served_later(&self, granted: u64) -> bool {
         let (before, wanted) = self.requested;
         !self.front.is_empty() && wanted > granted.saturating_sub(before)
