@@ -31,9 +31,9 @@
 // and `line.rs` stores the waiting visitors. Both count visitors by network (`networks.rs`), and
 // use hash maps (`shards.rs`) and ordered collections (`orders/`). `work.rs` bounds the work of one
 // operation. `estimate.rs` measures rates. `timing.rs` derives all intervals from the rules.
-// `event.rs` describes events, and `events.rs` applies them (`course.rs`). `head_start.rs` and
-// `returning.rs` order some visitors ahead of the time of their first touch. `pass.rs` and
-// `verdict.rs` contain the room's answers.
+// `event.rs` describes events, and `events.rs` applies them, with the state in `course.rs`.
+// `head_start.rs` and `returning.rs` order some visitors ahead of the time of their first touch.
+// `pass.rs` and `verdict.rs` contain the room's answers.
 
 mod admission;
 mod course;

@@ -36,7 +36,8 @@
 //! | incarnation | one life of a site's ledger |
 //! | home | the site that has a visitor on its account |
 //! | claim | to move the slot of a visitor away from a home that is dead |
-//! | fence | to declare that a site is off: its account ends, and its incarnation gets no other |
+//! | fence | to declare that a site is off: its account ends, and its incarnation gets no other
+//! account |
 //! | drain | to prepare the removal of a site, which is granted no more slots |
 //! | keeper | the store, such as a database, that keeps the accounts of the global ledger |
 //!
@@ -68,8 +69,8 @@
 //! - *A site is cut off*: it continues until its lease ends. Then it admits no visitors and extends
 //!   no sessions, but its passes are honoured until they expire. If it returns before its slots are
 //!   reclaimed, it resumes; otherwise it [joins](Join) again, without slots.
-//! - *A site loses its ledger*: the new [`Incarnation`] inherits the allowance, and counts all of
-//!   it as in use until every old pass is void or has been presented.
+//! - *A site loses its ledger*: the new [`Incarnation`] inherits the allowance, and counts the
+//!   whole allowance as in use until every old pass is void or has been presented.
 //! - *A site is switched off*: when it is switched on again, it begins a new life, even if its
 //!   ledger has survived. An operator may have [fenced](GlobalLedger::fence) it meanwhile. A
 //!   virtual machine that is paused is not off, because it continues with its ledger.

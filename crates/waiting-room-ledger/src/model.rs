@@ -3,13 +3,13 @@
 //! public API.
 //!
 //! In production, the Lua scripts of a site's room decide about visitors, and only the
-//! [`GlobalLedger`] and the [`Slots`] of a minute are the same code in both. The models say in Rust
-//! what the scripts have to do:
+//! [`GlobalLedger`] and the [`Slots`] of a minute are the same code as in the models. The models
+//! say in Rust what the scripts have to do:
 //!
 //! - [`SiteLedger`] is the account of a site under the escrow. The tests in `site/tests/account` give the
 //!   same events to it and to the scripts, and compare the answers.
-//! - [`SiteAdmission`] is one node under one of the policies of Cloudflare's article. Production has only
-//!   the last one, `Policy::Counters`.
+//! - [`SiteAdmission`] is one node under one of the policies of Cloudflare's article. Production
+//!   has only the last policy, `Policy::Counters`.
 //!
 //! ```text
 //!  WorldSnapshot ─► Slots ─► SiteAdmission ──arrive──► Admit or Queue

@@ -44,15 +44,15 @@ use crate::{
     },
 };
 
-/// The maximum number of streams of one connection: one, and one that replaces it.
+/// The maximum number of streams of one connection: one stream, and one that replaces it.
 const MAX_STREAMS: u32 = 2;
 /// The maximum length of a request's headers in bytes.
 const MAX_HEADERS: u32 = 4096;
 /// The maximum length of a greeting in bytes.
 const MAX_GREETING_LEN: usize = 256;
-/// The time within which a connection and a greeting have to be complete, and a client whose
-/// greeting was refused has to read the reason. A connection without a stream is also closed after
-/// this time.
+/// The time within which a connection and a greeting have to be complete. A client whose greeting
+/// was refused has to read the reason within the same time. A connection without a stream is also
+/// closed after this time.
 const GREETING_WITHIN: Duration = Duration::from_secs(5);
 /// The time in which a peer has to take a frame, and to answer a ping.
 const PEER_PATIENCE: Duration = Duration::from_secs(5);
@@ -72,7 +72,7 @@ impl ServerKeys {
         Self { sites, operators: None }
     }
 
-    /// Reads the keys of sites and, if there is a file of them, those of operators.
+    /// Reads the keys of sites and, if a file of operators is given, the keys of operators.
     ///
     /// # Errors
     ///
@@ -103,8 +103,8 @@ impl ServerKeys {
 /// Accepts the streams of sites and operators for the rooms of this process.
 ///
 /// The server bounds what clients can make it hold: it has up to 8 192 connections of clients with
-/// a key, 1 024 connections without a key, and two streams on each. If there are more without a
-/// key, the address with the most of them loses its oldest connection. A greeting has to be
+/// a key, 1 024 connections without a key, and two streams on each. If there are more connections
+/// without a key, the address with the most of them loses its oldest one. A greeting has to be
 /// complete within 5 s, and a client that does not read a frame within 5 s is disconnected.
 #[derive(Debug)]
 pub struct LedgerServer {

@@ -112,15 +112,15 @@ impl KnownPlan {
         &self.plan
     }
 
-    /// Returns the same knowledge, but with the rules that are in force at `now`.
+    /// Returns a copy of this knowledge with the rules that are in force at `now`.
     pub(crate) fn at(&self, now: Timestamp) -> Self {
         let in_force = Arc::new(self.plan.rules_at(now));
         let until = self.plan.next_change(now);
         Self { in_force, until, ..self.clone() }
     }
 
-    /// Returns the same knowledge with the number of entrants of a draw, or `None` if the number is
-    /// already known or the draw is unknown.
+    /// Returns a copy of this knowledge that includes the number of entrants of a draw, or `None`
+    /// if the number is already known or the draw is unknown.
     pub(crate) fn with_entrants(&self, tag: u32, entrants: u32, now: Timestamp) -> Option<Self> {
         let is_drawn = |draw: &KnownDraw| draw.tag == tag && draw.entrants() == Some(entrants);
         if self.draw.as_deref().is_some_and(is_drawn) {

@@ -2,8 +2,8 @@
 //!
 //! Every few seconds, the watch task of a node records the node in a sorted set of its own, and
 //! receives the other nodes in the reply. No decision depends on this set, so a failure is only
-//! logged. Only the first of several in a row is a warning: the next attempt follows soon, and
-//! the room has other ways to notice an outage.
+//! logged. Only the first of several failures in a row is logged as a warning: the next attempt
+//! follows soon, and the room has other ways to notice an outage.
 //!
 //! ```text
 //!  {wr:shop}:nodes   name ─► time at which the node was last heard; expires after a minute

@@ -82,9 +82,9 @@ impl RedisStoreOptions {
     ///
     /// The server treats these events like the rules that a node starts with. A node that starts
     /// with the same rules and events adopts what operators have changed since. A node that starts
-    /// with other rules or events replaces both on all nodes. The events include the secret
-    /// seeds of their draws, which the server stores, because every node needs them at the start of
-    /// the event.
+    /// with other rules or events replaces the rules and the events on all nodes. The events
+    /// include the secret seeds of their draws, which the server stores, because every node needs
+    /// them at the start of the event.
     ///
     /// An event in progress is the exception (see [`follow_release`]): it continues even if a node
     /// starts without it, and a node that would change a part that is already fixed, such as the

@@ -75,8 +75,8 @@ pub(crate) fn encode_fields(
     fields(rules, lifetime, slots_of).into_iter().map(|(_, value)| value).collect()
 }
 
-/// Returns the declaration of `FIELDS`, which all scripts begin with: the names of the values of
-/// [`encode_fields`].
+/// Returns the declaration of `FIELDS`, with which all scripts begin. It lists the names of the
+/// values of [`encode_fields`].
 pub(crate) fn declare_fields() -> String {
     let any = RoomRules::new("any", RoomRules::MAX_USERS);
     let names = fields(&any, Duration::ZERO, SlotsOf::Rules);

@@ -65,7 +65,7 @@ pub(crate) struct Shared {
     pub(crate) slots_of: SlotsOf,
     /// The rules that the node was configured with, even if other rules are now in effect.
     pub(crate) origin: RoomRules,
-    /// The events that the node was configured with, or `None` if it adopts those of the room.
+    /// The events that the node was configured with, or `None` if it adopts the events of the room.
     given_schedule: Option<Schedule>,
     /// The rules and the events that the node was configured with, as the scripts compare them.
     encoded_origin: Vec<u8>,

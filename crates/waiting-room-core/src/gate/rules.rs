@@ -58,8 +58,9 @@ pub enum Discipline {
     /// `interval`, the longest wait of new requests decreases to the `target`.
     ///
     /// A tenant, such as a client's network, has at most an eighth of the queue in line. Its other
-    /// requests wait behind the line, and one of them joins the end whenever one in line leaves.
-    /// For a tenant below this share, a full queue evicts the newest request behind the line.
+    /// requests wait behind the line. Whenever one of its requests leaves the line, the next one
+    /// joins the end. To make room for a tenant below this share, a full queue evicts the newest
+    /// request behind the line.
     ///
     /// Bursts are absorbed, and a standing queue is kept short ("controlled delay", as in B.
     /// Maurer, *Fail at Scale*, ACM Queue 13(8), 2015). The longest wait decreases from `max_wait`

@@ -53,7 +53,7 @@ impl Room {
     /// Records that state was lost at `now`: passes issued earlier may still be in use.
     ///
     /// [`RoomRules::recovery`] determines how the room continues. With [`Recovery::Pause`], no
-    /// newcomer is admitted until the last earlier pass has expired.
+    /// newcomer is admitted until the last of these passes has expired.
     pub fn recover(&mut self, now: Timestamp) {
         self.recovered_at = now;
         if self.rules.recovery == Recovery::Pause {

@@ -242,8 +242,9 @@ impl Line {
         true
     }
 
-    /// Returns the order of a new place of this visitor if it is late: if, at some level, the
-    /// visitor's network has more than its share of the places that have entered the line.
+    /// Returns the order of a new place of this visitor if the place is late because, at some
+    /// level, the visitor's network has more than its share of the places that have entered the
+    /// line.
     pub(super) fn late_order(
         &self,
         id: VisitorId,

@@ -86,9 +86,9 @@ impl Room {
     /// Returns whether the session of this ticket's visitor ended after the ticket was issued. A
     /// visitor that returns from a lapsed session must not have left it.
     ///
-    /// If the room may have forgotten the end, the ticket counts only for its place, `held`. A
-    /// ticket that moves between sites stands for the pass of another site, whose clock is
-    /// different.
+    /// If the room may have forgotten the end of the session, the ticket is valid only if its
+    /// visitor still has a place (`held`), and only for that place. A ticket that moves between
+    /// sites stands for the pass of another site, whose clock is different.
     pub(super) fn is_void(&self, ticket: &Ticket, held: Option<PlaceOrder>) -> bool {
         let made_at = if ticket.resumes { ticket.arrival() } else { ticket.first_seen };
         let is_moving = ticket.resumes && ticket.placed;

@@ -45,13 +45,13 @@ pub(super) struct Sessions {
     /// The current pass of each active visitor, and of visitors whose sessions have expired but
     /// have not been removed yet.
     live: Shards<VisitorId, Session>,
-    /// The expiry of each of these sessions.
+    /// The expiry of each session in `live`.
     lapses: Ranks<()>,
     networks: Networks,
     /// The number of sessions that give way to waiting visitors.
     ending: u32,
     ended: Shards<VisitorId, Ended>,
-    /// The time of each of these ends.
+    /// The time at which each session in `ended` ended.
     ends: Ranks<()>,
     /// A time before which it is useless to look for ends that are due to be forgotten.
     next_forget: Timestamp,

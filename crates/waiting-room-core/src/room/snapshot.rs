@@ -153,7 +153,7 @@ impl RoomNode {
         Self { name, last_heard, is_this_node: false }
     }
 
-    /// Marks this node as the one that has returned the list.
+    /// Marks this node as the node that has returned the list.
     #[must_use]
     pub fn as_this_node(self) -> Self {
         Self { is_this_node: true, ..self }

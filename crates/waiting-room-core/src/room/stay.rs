@@ -10,8 +10,8 @@
 //!        └─ turn ─────► the place is kept, and counts as present ──► check_in: admitted
 //! ```
 //!
-//! Until then, no slot is taken, but one is reserved: the visitor is present, so it counts as ahead
-//! of all visitors behind it. At the front of the line, a stay lasts only for the shortest
+//! Until that request, no slot is taken, but one is reserved: the visitor is present, so it counts
+//! as ahead of all visitors behind it. At the front of the line, a stay lasts only for the shortest
 //! interval. After a stream has ended, a slot therefore stays reserved for at most one and a half
 //! of these intervals, which is 3 s. From then on, the visitor is away: it keeps its place, but the
 //! slot is free for the next visitor.
@@ -36,8 +36,8 @@ impl Room {
     }
 
     /// Lets the visitor wait, although it would be admitted if it checked in. A visitor without a
-    /// place does not get one, because its check-in does not need one: it keeps the ticket that it
-    /// has `shown`.
+    /// place keeps the ticket that it has `shown` and gets no place, because its next check-in will
+    /// admit it directly.
     pub(super) fn turn(
         &mut self,
         shown: &Ticket,

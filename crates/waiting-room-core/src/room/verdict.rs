@@ -265,7 +265,7 @@ pub enum Reason {
     /// `queued:store_busy`: the store answers, but more slowly than this node receives requests.
     QueuedStoreBusy,
     /// `queued:turn`: it is the visitor's turn, and its next check-in takes a slot. Only
-    /// [`Room::stay`](crate::Room::stay) has this reason.
+    /// [`Room::stay`](crate::Room::stay) gives this reason.
     QueuedTurn,
     /// `refused:address_unknown`: a limit or a gate needs the address of the client, which the
     /// server does not provide to the layer.

@@ -11,10 +11,10 @@ use crate::{
 };
 
 /// Counts the visitors of the world for sites under `Policy::Counters`: makes the snapshots by
-/// which all of them decide, and keeps Anywhere's counter.
+/// which all these sites decide, and keeps Anywhere's counter.
 ///
-/// It grants nothing, and none of its state is stored. `now` is the time by the calendar of the
-/// global ledger. Minutes begin at the same time everywhere only to the extent that the sites'
+/// The census grants nothing, and none of its state is stored. `now` is the time by the calendar of
+/// the global ledger. Minutes begin at the same time everywhere only to the extent that the sites'
 /// clocks agree with that calendar. Times never run backwards.
 ///
 /// When a ledger begins, it knows nothing about the world. It makes no snapshot until each site on
@@ -47,7 +47,7 @@ struct Counted {
     incarnation: Incarnation,
     /// The time at which the last report was received.
     heard: Timestamp,
-    /// The time at which it was sent, by the site's clock.
+    /// The time at which that report was sent, by the site's clock.
     sent_at: Timestamp,
     active: u32,
     /// The last whole minutes that were reported, the newer one first.
@@ -60,7 +60,7 @@ impl Census {
     /// The maximum number of tickets drawn for one message. A site that wants more asks again.
     pub const MAX_DRAWN_AT_ONCE: u32 = 1024;
 
-    /// For this time after the end of a minute, the traffic of the minute before it is used, unless
+    /// For this time after the end of a minute, the traffic of the preceding minute is used, unless
     /// all sites have reported.
     const LATE: Duration = Duration::from_secs(5);
 
@@ -90,8 +90,8 @@ impl Census {
         news.into_iter().chain(tickets.map(ToSite::Tickets)).collect()
     }
 
-    /// Returns whether visitors of sites that count may be active. While any may be, no site gets
-    /// an account of slots.
+    /// Returns whether visitors of sites that count may be active. While such visitors may be
+    /// active, no site gets an account of slots.
     #[must_use]
     pub fn is_in_use(&self, now: Timestamp) -> bool {
         self.sites.values().any(|site| now.since(site.heard) < self.session)
@@ -110,7 +110,7 @@ impl Census {
         sites.fold((0, 0), |(sites, active), site| (sites + 1, active + u64::from(site.active)))
     }
 
-    /// Records a report, unless a newer one of the same life is known.
+    /// Records a report, unless a newer report from the same life of the site is known.
     fn record(&mut self, tally: &Tally, now: Timestamp) {
         let none = (Minute::new(0), 0);
         let begun = Counted {

@@ -9,8 +9,8 @@ use crate::escrow::wire::bytes::{Reader, WireError, Writer};
 /// The oldest visitors who wait in the line of a site: how many of them arrived within each
 /// [bucket](Self::WIDTH) of five seconds, by the site's clock.
 ///
-/// It contains only present visitors, and only those for whom the site asks for slots. Visitors who
-/// are behind the last bucket, and new ones who have no place in the line yet, are not in it.
+/// The front contains only present visitors for whom the site asks for slots. It contains neither
+/// visitors behind the last bucket nor new visitors who have no place in the line yet.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LineFront {
     len: u8,
@@ -47,8 +47,8 @@ impl LineFront {
     /// Adds visitors who arrived at this time, behind those in the front. Visitors behind the last
     /// bucket are left out.
     ///
-    /// The order of the line wins: a visitor whose arrival is before that of the last bucket is added
-    /// to the last bucket.
+    /// The order of the line wins: a visitor who arrived before the last bucket is added to the
+    /// last bucket.
     pub fn add(&mut self, arrived: Timestamp, visitors: u32) {
         let number = u32::try_from(arrived.as_nanos() / WIDTH_NS).unwrap_or(Bucket::LATEST);
         let len = usize::from(self.len);

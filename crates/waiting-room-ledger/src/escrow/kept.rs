@@ -64,7 +64,7 @@ pub struct Changes {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct KeptAccount {
-    /// The epoch of the account, or of the last one.
+    /// The epoch of the account or, without an account, of the last account.
     pub epoch: Epoch,
     /// The state of the account.
     pub standing: Standing,
@@ -75,7 +75,7 @@ pub struct KeptAccount {
     /// The total of slots ever given back in this epoch.
     pub returned: u64,
     /// For a closed account: the time at which the last message of the site was sent, by its clock.
-    /// It is not stored for open accounts, where it would change with each heartbeat.
+    /// This time is not stored for open accounts, because it would change with each heartbeat.
     pub heard: Option<Timestamp>,
     /// Whether the site is being drained, so that it is granted nothing.
     pub is_drained: bool,
@@ -101,7 +101,8 @@ pub struct KeptClaim {
 pub struct Fence {
     /// The newest of these accounts. All earlier accounts are fenced too.
     pub epoch: Epoch,
-    /// The incarnation that was fenced last, if it is known. It gets no other account either.
+    /// The incarnation that was fenced last, if it is known. This incarnation gets no other account
+    /// either.
     pub incarnation: Option<Incarnation>,
 }
 
@@ -143,8 +144,8 @@ impl Kept {
         Self { term, limit, rules, accounts: BTreeMap::new(), claims: BTreeSet::new() }
     }
 
-    /// Takes over from the last ledger: raises the term, and returns everything that is kept, from
-    /// which a ledger of that term is restored or recovered.
+    /// Takes over from the last ledger: raises the term, and returns the kept state, from which a
+    /// ledger of the new term is restored or recovered.
     ///
     /// A keeper does both in one transaction. From then on the last ledger is fenced: it cannot
     /// store further changes, even if the new ledger has no change to store yet. If the keeper read
@@ -187,8 +188,8 @@ impl Kept {
 }
 
 impl Changes {
-    /// Adds the changes that the ledger has listed since these. Stored together, they have the
-    /// same effect as if they were stored one after the other.
+    /// Adds the changes that the ledger has listed since it listed these. Stored together, they
+    /// have the same effect as if they were stored one after the other.
     ///
     /// A keeper merges changes that it could not store, and those that it stores in one batch.
     /// Changes of a ledger of a higher term replace these: that ledger has continued from what is

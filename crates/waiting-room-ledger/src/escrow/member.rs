@@ -141,7 +141,8 @@ impl Member {
     }
 
     /// Opens a new account for the incarnation that asks. The slots of the last account stay with
-    /// the site, all counted as in use, since earlier incarnations may have given passes for them.
+    /// the site, and all of them count as in use, since earlier incarnations may have issued passes
+    /// for them.
     pub(super) fn open(&mut self, term: Term, join: &Join, lease_end: Timestamp) {
         let held = self.allowance.held();
         *self = Self {
@@ -244,8 +245,8 @@ impl Member {
         }
     }
 
-    /// Returns whether an incarnation of the site gets no account, or has to stop using the one of
-    /// this epoch, because the site was declared to be off.
+    /// Returns whether an incarnation of the site gets no account, or has to stop using the account
+    /// of this epoch, because the site was declared to be off.
     pub(super) fn is_fenced(&self, incarnation: Incarnation, epoch: Option<Epoch>) -> bool {
         self.fence.is_some_and(|fence| {
             fence.incarnation == Some(incarnation)

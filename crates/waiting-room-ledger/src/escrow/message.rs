@@ -15,15 +15,15 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum ToGlobal {
-    /// The site has taken a visitor of another site on its account. If that home is dead, the slot
-    /// of the visitor may be moved to this site.
+    /// The site has taken a visitor of another site on its account. If the visitor's home is dead,
+    /// the slot may be moved to this site.
     Claim {
         /// The report of the site, with the visitor counted as using a slot.
         heartbeat: Heartbeat,
         /// The visitor's pass from its home.
         pass: SitePass,
         /// The notice of the home's death, if the site had received it before it took the visitor
-        /// on. Without it the slot is not moved, and the reply contains the notice.
+        /// on. Without the notice, the slot is not moved, and the reply contains the notice.
         death: Option<Death>,
     },
     /// The site reports its state.

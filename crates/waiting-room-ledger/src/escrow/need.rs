@@ -14,7 +14,7 @@ use crate::escrow::{
 pub(super) struct Need {
     /// The new visitors that wait for a slot.
     want: u64,
-    /// The oldest of them.
+    /// The oldest of these visitors.
     front: LineFront,
     /// The time of the report, by the clock of the global ledger and by that of the site.
     reported_at: Timestamp,

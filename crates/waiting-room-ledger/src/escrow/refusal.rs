@@ -33,8 +33,8 @@ pub enum Refusal {
     Fenced,
     /// The site is not on the list of sites.
     NotListed,
-    /// The site follows another policy than the sites that the global ledger serves: it counts while
-    /// they hold slots, or the other way round.
+    /// The site follows another policy than the sites that the global ledger serves: it counts
+    /// while the others hold slots, or the other way round.
     Policy,
     /// The site has other rules than the global ledger.
     Rules {
@@ -101,7 +101,8 @@ pub enum JoinRefused {
         /// The latest term that the global ledger believes.
         most: Term,
     },
-    /// The times are equal, but the digests are not: the two run different versions of this crate.
+    /// The times are equal, but the digests are not: the site and the ledger run different versions
+    /// of this crate.
     VersionsDiffer {
         /// The digest that the site computes.
         site: RulesDigest,

@@ -67,9 +67,10 @@ impl EscrowRules {
     /// Creates the rules for a limit on new visitors in any sixty seconds: a slot is taken once,
     /// and never extended.
     ///
-    /// The slot is held for sixty seconds and a 256th of them, which is 60.234375 s, by the clock of
-    /// its site. So sixty seconds have passed by every clock that differs from it by up to one part
-    /// in 256, and the limit also holds for sites with fast clocks. The price is 0.4% of the limit.
+    /// The slot is held for sixty seconds and a 256th of sixty seconds, which is 60.234375 s, by
+    /// the clock of its site. So sixty seconds have passed by every clock that differs from that
+    /// clock by up to one part in 256, and the limit also holds for sites with fast clocks. The
+    /// price is 0.4% of the limit.
     #[must_use]
     pub const fn rolling_minute() -> Self {
         Self::new().session(Self::MINUTE_HELD)

@@ -46,7 +46,7 @@ pub enum Order {
 pub enum OrderError {
     /// The process does not hold the room, or no longer holds it.
     NotHolding,
-    /// The list of sites does not allow it.
+    /// The list of sites does not allow the order.
     Refused(ListRefused),
     /// It is unknown whether the change was stored.
     Unknown,

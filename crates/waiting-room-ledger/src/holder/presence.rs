@@ -117,7 +117,7 @@ mod tests {
         let reported = look(&mut presence, begin, 0..200, (&SITES, &[paris]));
         assert_eq!(reported, [(60, News::Away(tokyo, seconds(60)))]);
         let reported = look(&mut presence, begin, 200..300, (&SITES, &[tokyo]));
-        // Paris was last seen at 199.
+        // Paris was last seen at 199 s.
         let back = (200, News::Back(tokyo, seconds(200)));
         assert_eq!(reported, [back, (259, News::Away(paris, seconds(60)))]);
         let reported = look(&mut presence, begin, 300..301, (&SITES, &SITES));

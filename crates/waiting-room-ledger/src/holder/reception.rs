@@ -232,7 +232,7 @@ impl Reception {
         }
     }
 
-    /// Accepts the stream of a site, in place of an earlier one of the same incarnation.
+    /// Accepts the stream of a site, and replaces an earlier stream of the same incarnation.
     fn accept(&mut self, site: SiteId, stream: Stream) -> Result<(), OpenRefused> {
         if let Some(open) = self.streams.get(&site)
             && open.incarnation != stream.incarnation

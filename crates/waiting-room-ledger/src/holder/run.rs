@@ -35,7 +35,8 @@ pub struct Holder<K> {
 }
 
 impl<K: LedgerKeeper> Holder<K> {
-    /// Creates a standby of `room`, and a handle to it. It does nothing before it [runs](Self::run).
+    /// Creates a standby of `room`, and a handle to it. The standby does nothing before it
+    /// [runs](Self::run).
     #[must_use]
     pub fn new(room: impl Into<String>, keeper: K, times: HolderTimes) -> (Self, HolderHandle) {
         let (reception, inbox) = Reception::new(room.into());

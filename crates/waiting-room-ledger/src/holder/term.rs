@@ -40,7 +40,8 @@ pub(super) struct Tenure<'a> {
     reception: &'a mut Reception,
     tick: Interval,
     beat: Interval,
-    /// Events that were taken from the inbox. The list is empty except while they are handled.
+    /// Events that were taken from the inbox. The list is empty except while its events are
+    /// handled.
     events: Vec<Event>,
     /// The number of events since the last batch began.
     gathered: usize,

@@ -116,7 +116,7 @@ impl PostgresKeeper {
     }
 
     /// Sets up the room with a limit and rules, and without visitors. The first ledger takes over
-    /// with a term above that of `kept`, which is higher than zero if the sites have been part of
+    /// with a term above the term of `kept`. That term is above zero if the sites have been part of
     /// an earlier world.
     ///
     /// # Errors

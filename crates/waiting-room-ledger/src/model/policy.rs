@@ -1,4 +1,5 @@
-//! The policies of the article, which determine the slots that one node may use, and their rules.
+//! The policies of Cloudflare's article, which determine the slots that one node may use, and their
+//! rules.
 
 use std::time::Duration;
 
@@ -101,7 +102,8 @@ impl NodeRules {
 }
 
 impl SlotPolicy {
-    /// The largest curve factor. With it, 256 nodes count as one even at half of the limit.
+    /// The largest curve factor. With this factor, 256 nodes count as one node even at half of the
+    /// limit.
     pub const MAX_CURVE_FACTOR: f64 = 8.0;
 
     /// The factor, from 0 to 1, by which the number of nodes is multiplied before slots are divided

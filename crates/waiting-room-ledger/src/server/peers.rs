@@ -1,5 +1,5 @@
-//! The peers of a server: which connections have shown a key, which of the others make room, and
-//! which warnings about them were logged.
+//! The peers of a server: which connections have shown a key, which connections without a key make
+//! room for others, and which warnings were logged.
 
 use std::{
     cmp::Reverse,
@@ -88,9 +88,9 @@ impl Peers {
 }
 
 impl Connections {
-    /// Adds a connection without a key, and returns its number. If there are too many, the oldest
-    /// one of the address that has the most makes room. A site, whose address has few, is therefore
-    /// not disconnected by others before its key has arrived.
+    /// Adds a connection without a key, and returns its number. If there are too many such
+    /// connections, the address that has the most of them loses its oldest one. A site, whose
+    /// address has few, is therefore not disconnected by others before its key has arrived.
     fn arrive(&mut self, address: String, evicted: Arc<Notify>) -> u64 {
         let number = self.next;
         self.next += 1;

@@ -160,7 +160,7 @@ impl<D: Dial> Agent<D> {
                 }
                 None => Some(channel.message(&self.options, report.at, account)),
             };
-            // The room of a site that counts may not have begun to count.
+            // The room of a site that counts might not have begun to count yet.
             if let Some(message) = message {
                 channel.send(message, report.at, account);
             }

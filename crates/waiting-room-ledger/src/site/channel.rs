@@ -43,9 +43,9 @@ struct Sent {
 }
 
 impl Sent {
-    /// Returns whether the global ledger knows that visitors want slots, and had too few. The
-    /// ledger then grants slots as soon as they are free. Further visitors at the door are reported
-    /// at once, because they wait for only a moment; further visitors in line are not.
+    /// Returns whether the global ledger knows that visitors want slots, and had too few slots for
+    /// them. The ledger then grants slots as soon as they are free. Further visitors at the door
+    /// are reported at once, because they wait for only a moment; further visitors in line are not.
     fn is_served_later(&self, account: &AccountReport) -> bool {
         let granted = account.granted.saturating_sub(self.granted);
         let missing = self.wanted.saturating_sub(granted);
@@ -200,7 +200,7 @@ mod tests {
         }
     }
 
-    /// The same with a visitor in line.
+    /// The same account, but with a visitor in line.
     fn with_line(granted: u64, wanted: u64) -> AccountReport {
         AccountReport { front: vec![(Timestamp::ZERO, 1)], ..account(granted, wanted) }
     }

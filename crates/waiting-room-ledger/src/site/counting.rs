@@ -39,8 +39,8 @@ impl Counting {
     /// plan has to be [sent](Self::was_planned) before it counts as known.
     ///
     /// The limit on new visitors is taken from the rules of the room, and holds for the world. The
-    /// limit on active visitors is that of the ledger or, until that is known, the limit in the
-    /// rules.
+    /// limit on active visitors is the ledger's limit or, until that limit is known, the limit in
+    /// the rules.
     pub(super) fn plan(&self, report: &SiteReport, room: &RoomRules) -> Option<(u32, GlobalNews)> {
         let minute = Minute::of(report.at);
         if report.counted.is_some() && self.planned == Some((minute, self.version())) {

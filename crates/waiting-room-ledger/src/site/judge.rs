@@ -1,9 +1,9 @@
 //! The time of a room according to the clock of this machine, by which leases are judged.
 //!
-//! A lease ends by the clock of the room, which is that of its server. If that clock is set back,
-//! or if the server stands still for a while, the lease would seem to last longer than the global
-//! ledger assumes. So a node also measures by its own clock how much time has passed since the room
-//! last showed a time.
+//! A lease ends by the clock of the room, which is the clock of its server. If that clock is set
+//! back, or if the server stands still for a while, the lease would seem to last longer than the
+//! global ledger assumes. So a node also measures by its own clock how much time has passed since
+//! the room last showed a time.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ impl Clock for BootClock {
 
 /// The earliest time that the room must show.
 ///
-/// Of all times that the room has shown lately, the one that is farthest ahead of this machine's
+/// Of all times that the room has shown lately, the time that was farthest ahead of this machine's
 /// clock counts. "Lately" means within the last two to four leases: long enough to notice whatever
 /// happens to the server's clock within a lease, and short enough that two clocks that run at
 /// slightly different rates hardly drift apart.

@@ -157,7 +157,7 @@ impl<D: Dial> SiteOptions<D> {
         self
     }
 
-    /// Opens the link of one life of the site to the ledger of a room with these rules.
+    /// Opens a link to the ledger of a room with these rules, for one life of the site.
     pub(super) fn link(
         &self,
         room: &str,
@@ -188,7 +188,8 @@ impl<D: Dial> SiteOptions<D> {
         Ok(self)
     }
 
-    /// A sentence for the operator about rules that make little sense. Sites that count have no leases.
+    /// A sentence for the operator about rules that make little sense. There is no warning with
+    /// [`Policy::Counters`], because such sites have no leases.
     pub(super) fn rules_warning(&self) -> Option<String> {
         match self.policy {
             Policy::Counters => None,

@@ -170,7 +170,7 @@ impl SiteStore {
 
     /// Tells the room if its lease is over by the clock of this machine.
     ///
-    /// If the room does not answer, neither does the verb that follows.
+    /// If the room does not answer, the verb that follows gets no answer either.
     async fn judge(&self) {
         if !self.state.is_lease_over() {
             return;

@@ -74,7 +74,8 @@ pub enum KeyError {
         /// The cause.
         source: std::io::Error,
     },
-    /// A key is on two lines. If each line is for one site, either site could speak as the other.
+    /// A key is on two lines. If each line is for one site, each site could speak as the other
+    /// site.
     Repeated {
         /// The number of the second line, from 1.
         line: usize,
@@ -236,8 +237,8 @@ impl Error for KeyError {
 pub(super) struct StreamKey([u8; KEY_LEN]);
 
 impl StreamKey {
-    /// The keys of the frames from the site, and of those to it, after the greeting `hello` that was
-    /// answered with `nonce`.
+    /// The keys for the frames from the site and for the frames to the site, after the greeting
+    /// `hello` was answered with `nonce`.
     pub(super) fn derive(&self, hello: &[u8], nonce: &[u8]) -> (Numbered, Numbered) {
         let direction = |label: &[u8]| {
             let mut mac = mac(&self.0);
@@ -250,7 +251,7 @@ impl StreamKey {
     }
 }
 
-/// A key of one direction of a stream, and the number of the next frame.
+/// The key for one direction of a stream, and the number of the next frame.
 #[derive(Clone)]
 pub(super) struct Numbered {
     key: [u8; KEY_LEN],

@@ -129,7 +129,7 @@ async fn a_lost_count_of_networks_refuses_no_visitor_and_is_no_loss_of_passes() 
             assert_eq!(store.snapshot().await.unwrap().waiting, places, "{key}");
             let is_believed = store.remembers_since() == START;
             assert_eq!(is_believed, key == "networks", "{key}");
-            // All visitors leave, those whose places are counted and those whose are not.
+            // All visitors leave, whether or not their places are counted.
             for who in 1..=5 {
                 store.leave(of(7, who)).await.unwrap();
             }

@@ -26,11 +26,11 @@ pub(in crate::gate) struct QueueShares {
     line: Lane,
     /// The tenants with waiting requests.
     tenants: HashMap<u64, Tenant>,
-    /// The tenants with requests behind the line, ordered by their number.
+    /// The tenants with requests behind the line, ordered by the number of these requests.
     by_rest: BTreeSet<(usize, u64)>,
     /// The number of requests that a tenant may have in line.
     share: usize,
-    /// The number of all requests.
+    /// The number of requests in the line and behind it.
     len: usize,
 }
 
@@ -43,7 +43,7 @@ struct Tenant {
 }
 
 impl QueueShares {
-    /// Creates the line of a queue of this length. A share is an eighth of the length.
+    /// Creates a line for a queue of this length. A share is an eighth of the length.
     pub(in crate::gate) fn new(queue: u32) -> Self {
         Self { share: (queue as usize / 8).max(1), ..Self::default() }
     }
@@ -69,7 +69,7 @@ impl QueueShares {
         self.line.push(id, waiters);
     }
 
-    /// Lets the next request of a tenant join the line, because one has left it.
+    /// Lets the next request of a tenant join the line after another of its requests has left it.
     fn left(&mut self, tenant: u64, waiters: &mut Waiters) {
         self.len -= 1;
         let Some(of) = self.tenants.get_mut(&tenant) else { return };

@@ -132,9 +132,9 @@ impl Drawing {
         }
     }
 
-    /// Starts the event whose start, at `at`, the room notices at `now`. Freezes the number of
-    /// entrants, unless the room has lost its state or ran no operation in the prequeue. Such a
-    /// room learns the number from the tickets that entrants present until `settled_at`.
+    /// Starts the event. Its start was at `at`, and the room notices it at `now`. Freezes the
+    /// number of entrants, unless the room has lost its state or ran no operation in the prequeue.
+    /// Such a room learns the number from the tickets that entrants present until `settled_at`.
     pub(in crate::room) fn start(
         &mut self,
         at: Timestamp,
@@ -226,8 +226,8 @@ impl Drawing {
         }
     }
 
-    /// Takes note of the position on a ticket from before a loss of state: of the entrants with
-    /// better places, only those ahead of this position were still waiting.
+    /// Takes note of the position on a ticket that was issued before a loss of state. Of the
+    /// entrants with better places, only those ahead of this position were still waiting.
     pub(in crate::room) fn recall(&mut self, number: u32, place: u32, position: u32) {
         if self.gone_before.len() < Self::MAX_DEPARTED {
             self.gone_before.entry(number).or_insert(place.saturating_sub(position));

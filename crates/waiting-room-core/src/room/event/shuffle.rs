@@ -102,7 +102,7 @@ impl Shuffle {
         let pivot = self.pivots[round];
         // This is `pivot - index` modulo the number of entrants, without overflow.
         let partner = if pivot >= index { pivot - index } else { self.entrants - (index - pivot) };
-        // Both entrants of a pair read the same bit, that of the higher index.
+        // Both entrants of a pair read the same bit: the bit of the higher index.
         let bit = index.max(partner);
         let byte = bits(bit / 256)[(bit % 256 / 8) as usize];
         match byte >> (bit % 8) & 1 {

@@ -35,21 +35,22 @@ impl GlobalLedger {
     /// Creates a ledger that continues where another one stopped, from everything that the keeper
     /// returned when this ledger [took over](Kept::take_over) with `term`.
     ///
-    /// It grants free slots at once. The lease of each open account begins anew, and the slots of a
-    /// closed account are free after a whole session, as if the account had been closed just now.
-    /// The slot of a visitor cannot be claimed from a site that has not reported to this ledger.
+    /// The new ledger grants free slots at once. The lease of each open account begins anew, and
+    /// the slots of a closed account are free after a whole session, as if the account had been
+    /// closed just now. The slot of a visitor cannot be claimed from a site that has not reported
+    /// to this ledger.
     ///
-    /// So each restoration extends the time for which the slots of a dead site are held. They are
-    /// never free if ledgers are restored more often than once in
+    /// So each restoration extends the time for which the slots of a dead site are held. Such slots
+    /// are never free if ledgers are restored more often than once in
     /// [`reclaim_after`](EscrowRules::reclaim_after), 422 s by default.
     ///
     /// # Errors
     ///
-    /// Returns an error if `term` is not the kept term, because this ledger has not taken over or
-    /// another ledger has since. It is also an error if the keeper has returned something
-    /// impossible: no site, an invalid rule, more slots returned than granted, slots of a site
-    /// without an account, a message time for an account that is not closed, or an epoch that did
-    /// not begin in an earlier term.
+    /// Returns an error if `term` is not the kept term, because this ledger has not taken over, or
+    /// because another ledger has taken over since. It is also an error if the keeper has returned
+    /// something impossible: no site, an invalid rule, more slots returned than granted, slots of a
+    /// site without an account, a message time for an account that is not closed, or an epoch that
+    /// did not begin in an earlier term.
     pub fn restore(kept: &Kept, term: Term, now: Timestamp) -> Result<Self, ConfigError> {
         check_term(kept, term)?;
         let mut claimed = BTreeMap::<_, BTreeSet<_>>::new();
@@ -73,10 +74,10 @@ impl GlobalLedger {
     /// Creates a ledger that replaces one whose accounts were lost or rolled back.
     ///
     /// It grants nothing until every site has reported, or until everything that was granted before
-    /// has expired. From `kept` it takes only the term, the rules, the list of sites, and which of
-    /// them are fenced or drained. These have to be those of the lost ledger. With a shorter
+    /// has expired. From `kept`, it takes only the term, the rules, the list of sites, and which
+    /// sites are fenced or drained. All of these have to be as in the lost ledger. With a shorter
     /// session, the new ledger would not wait for the last pass of a silent site; without a fence
-    /// or a site, it would grant slots that are in use. If they are not known, all sites
+    /// or a site, it would grant slots that are in use. If these values are not known, all sites
     /// stop for [`reclaim_after`](EscrowRules::reclaim_after), and a [new](Self::new) world begins.
     /// A site that reports other rules is refused, and its account is not adopted.
     ///

@@ -23,7 +23,8 @@ pub struct SiteState {
     pub held: u64,
     /// The number of slots in use, as the site last reported.
     pub used: u64,
-    /// The time until the lease of the site ends; zero if it has ended, or there is none.
+    /// The time until the lease of the site ends; zero if the lease has ended, or if there is no
+    /// lease.
     pub lease_left: Duration,
     /// Whether the site is being drained.
     pub is_drained: bool,
@@ -69,11 +70,11 @@ impl GlobalLedger {
         Ok(())
     }
 
-    /// Prepares the removal of a site: it is granted no more slots, and gives back those that it
-    /// does not use.
+    /// Prepares the removal of a site: it is granted no more slots, and gives back the slots that
+    /// it does not use.
     ///
-    /// Its sessions are extended as before. The site holds nothing once they have lapsed, one
-    /// session after its last request.
+    /// Its sessions are extended as before. The site holds no slots once these sessions have
+    /// lapsed, one session after its last request.
     ///
     /// The change takes effect here at once, and outlives this ledger once the keeper has stored
     /// the [changes](Self::changes). The operator gets a confirmation after that.

@@ -96,10 +96,10 @@ impl GlobalLedger {
 /// reserve in the whole world.
 ///
 /// Half of the unused slots is split by demand, which corresponds to the share of a data centre in
-/// the article's traffic history. The other half stays with the global ledger, and corresponds to
-/// the article's Anywhere. Reserves shrink geometrically towards the limit. A site whose share is
-/// less than two slots has no reserve, and each of its admissions asks the global ledger, which
-/// then acts as a central counter.
+/// the traffic history of Cloudflare's article. The other half stays with the global ledger, and
+/// corresponds to Anywhere in the article. Reserves shrink geometrically towards the limit. A site
+/// whose share is less than two slots has no reserve, and each of its admissions asks the global
+/// ledger, which then acts as a central counter.
 fn reserve(demand: u64, total_demand: u128, unused: u128) -> u64 {
     let exact = u128::from(demand).saturating_mul(unused);
     let reserve = exact.checked_div(2 * total_demand).unwrap_or(0);

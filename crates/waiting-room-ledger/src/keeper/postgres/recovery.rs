@@ -68,7 +68,7 @@ impl PostgresKeeper {
     /// The list of sites, their fences and the limit are still used, so losses in them are
     /// corrected in the same transaction. The slots of a site that is missing from the
     /// list would be granted to others. The term is raised by 1 024, to be above the terms that are
-    /// lost. Returns the state that is kept then.
+    /// lost. Returns the state that is kept after this change.
     ///
     /// # Errors
     ///

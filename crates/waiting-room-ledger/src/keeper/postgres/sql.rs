@@ -1,5 +1,5 @@
 //! The tables and statements. Counts and times are unsigned, and are stored as the signed numbers
-//! with the same bits; all are positive, except for random bits and false reports.
+//! with the same bits. All of these numbers are positive, except for random bits and false reports.
 
 /// The tables, unless they exist.
 pub(super) const TABLES: &str = "
@@ -73,8 +73,8 @@ VALUES ($1, $2, 0, NULL, $3, $4, $5, $6, $7, $8, $9, false)
 ON CONFLICT DO NOTHING
 ";
 
-/// The accounts of sites that have none; standing 0 is `Away`. Those that have one are no longer
-/// drained.
+/// Creates the accounts of sites that have none; standing 0 is `Away`. Sites that have an account
+/// are no longer drained.
 pub(super) const INSERT_SITES: &str = "
 INSERT INTO waiting_room_ledger_site
 SELECT $1, site, epoch_term, epoch_count, 0, NULL, 0, 0, NULL, false, NULL, NULL, NULL

@@ -97,8 +97,8 @@ impl SiteLedger {
         }
     }
 
-    /// Admits the waiting visitors for which there are slots now, and gives up on those whose wait
-    /// has ended. Returns the actions for the caller.
+    /// Admits the waiting visitors for which there are slots now, and gives up on visitors whose
+    /// wait has ended. Returns the actions for the caller.
     pub(super) fn serve(&mut self) -> Vec<SiteAction> {
         let mut actions = Vec::new();
         while let Some(visitor) = self.borrowers.pop_late(self.clock) {

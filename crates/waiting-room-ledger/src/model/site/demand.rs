@@ -71,8 +71,9 @@ impl Demand {
 }
 
 impl Borrowers {
-    /// Lets a visitor wait: among the returning visitors if it is already there, otherwise as a new
-    /// visitor. Returns the end of its wait; `None` if `until` has passed or the line is full.
+    /// Lets a visitor wait: among the returning visitors if it already waits among them, otherwise
+    /// as a new visitor. Returns the end of its wait; `None` if `until` has passed or the line is
+    /// full.
     pub(super) fn wait(&mut self, borrower: Borrower, now: Timestamp) -> Option<Timestamp> {
         let is_returning = Self::holds(&self.returning, borrower.visitor);
         let line = if is_returning { &mut self.returning } else { &mut self.new };
@@ -132,7 +133,8 @@ impl Borrowers {
         self.new.iter().filter(|borrower| borrower.in_line_since.is_none()).count() as u64
     }
 
-    /// The front of the line: the first new visitors, up to the first that has not joined the line.
+    /// The front of the line: the first new visitors, up to the first visitor that has not joined
+    /// the line.
     pub(super) fn front(&self) -> LineFront {
         let mut front = LineFront::new();
         let since = self.new.iter().map_while(|borrower| borrower.in_line_since);
@@ -149,8 +151,8 @@ impl Borrowers {
     }
 
     /// Adds a visitor to a line, behind all that have joined the line of the site before it. A
-    /// visitor that is already in the line to be joined keeps its position, and the earlier end of
-    /// its two waits.
+    /// visitor that is already in this line keeps its position, and the earlier end of its two
+    /// waits.
     fn join(
         line: &mut VecDeque<Borrower>,
         borrower: Borrower,

@@ -63,8 +63,8 @@ impl Line {
         }
     }
 
-    /// Returns whether the global ledger knows that visitors in line want slots, and had too few.
-    /// The ledger then grants slots as soon as they are free.
+    /// Returns whether the global ledger knows that visitors in line want slots, and had too few
+    /// slots for them. The ledger then grants slots as soon as they are free.
     pub(super) fn is_served_later(&self, granted: u64) -> bool {
         let (before, wanted) = self.requested;
         !self.front.is_empty() && wanted > granted.saturating_sub(before)
@@ -84,8 +84,8 @@ impl Line {
         }
     }
 
-    /// Forgets promises that have expired, whose slots are gone, or that no visitor needs.
-    /// `newcomers` wait at the door, and are not in line.
+    /// Forgets promises that have expired, promises whose slots are gone, and promises that no
+    /// visitor needs. `newcomers` wait at the door, and are not in line.
     pub(super) fn review(&mut self, unused: u64, newcomers: u64, is_leased: bool, now: Timestamp) {
         let is_over = self.promised_until <= now || !is_leased;
         let needed = self.front.visitors() + newcomers;

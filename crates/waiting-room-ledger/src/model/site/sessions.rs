@@ -24,8 +24,8 @@ pub(super) struct Sessions {
     owed: BTreeMap<VisitorId, Claimed>,
 }
 
-/// The time at which the slot that a visitor had elsewhere was last claimed, and the notice of the
-/// home's death that was known then. `None` if it was never claimed.
+/// The time of the last claim to the slot that a visitor had elsewhere, and the notice of the
+/// home's death that was known at that time. `None` if the slot was never claimed.
 type Claimed = Option<(Timestamp, Option<Death>)>;
 
 /// One session.

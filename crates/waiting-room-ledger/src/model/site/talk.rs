@@ -39,7 +39,7 @@ impl SiteLedger {
             }
             ToSite::Report { .. } => true,
             ToSite::Stale { over, current, .. } => self.receive_stale(*over, *current),
-            // For sites that count, which have no such ledger.
+            // These messages are for sites that count, which have no such ledger.
             ToSite::Tickets(_) | ToSite::World(_) => false,
             ToSite::Welcome(welcome) => self.receive_welcome(welcome),
         };
@@ -189,8 +189,8 @@ impl SiteLedger {
         (self.refused.replace(reason) != Some(reason)).then_some(reason)
     }
 
-    /// Opens a new account. No session has a slot in it yet: the inherited slots may be in use by
-    /// visitors that only the last incarnation knew, until their passes are void.
+    /// Opens a new account. No session has a slot in the new account yet: the inherited slots may
+    /// be in use by visitors that only the last incarnation knew, until their passes are void.
     fn receive_welcome(&mut self, welcome: &Welcome) -> bool {
         if self.has_account
             || welcome.incarnation != self.incarnation

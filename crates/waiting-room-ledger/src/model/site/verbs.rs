@@ -17,7 +17,7 @@ impl SiteLedger {
         self.demand.arrived();
     }
 
-    /// Requests a slot for a visitor. A visitor that has one gets the same pass again.
+    /// Requests a slot for a visitor. A visitor that has a slot gets the same pass again.
     pub fn admit(&mut self, visitor: VisitorId, now: Timestamp) -> Admission {
         self.admit_by(visitor, Timestamp::MAX, now)
     }
