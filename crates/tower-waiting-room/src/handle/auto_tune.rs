@@ -133,7 +133,7 @@ impl Tuner {
     ///
     /// The rate is lowered by three tenths if the gate refused a request or had a queue for the
     /// whole period. The rate is raised by a twentieth of the upper bound if visitors wait because
-    /// of the rate, and if at most four fifths of the gate's permits are in use, both now and once
+    /// of the rate, and if less than four fifths of the gate's permits are in use, both now and once
     /// visitors have arrived at the current rate for a whole session. After an increase, the rate
     /// is kept for 30 seconds. After a decrease, it is kept for half a session, but at least for 30
     /// seconds. The tuner reacts at once only to an overload after an increase. A rate that an

@@ -117,8 +117,8 @@ pub(crate) struct Serve {
     /// The names of the rooms
     #[arg(long, required = true, value_delimiter = ',')]
     pub(crate) room: Vec<String>,
-    /// The file with the keys that sites share with the ledger, one a line; after the number of a site
-    /// and a space, the key is one of this site
+    /// The file with the keys that sites share with the ledger, one per line; a line that begins with
+    /// the number of a site and a space holds a key for that site only
     #[arg(long)]
     pub(crate) site_keys: PathBuf,
     /// The file with the keys of operators; without it, no orders are accepted
@@ -136,7 +136,7 @@ pub(crate) struct Recover {
     /// The name of the room
     #[arg(long)]
     pub(crate) room: String,
-    /// The numbers of sites that were added, or whose draining was ended, and that the list lacks
+    /// The numbers of sites whose addition, or whose end of draining, the list has lost
     #[arg(long, value_delimiter = ',')]
     pub(crate) add_site: Vec<u16>,
     /// The numbers of sites that were fenced
