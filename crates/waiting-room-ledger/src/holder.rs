@@ -16,10 +16,10 @@
 //! site sent the message that is answered. That was before the batch was stored, and thus before
 //! any later take-over. So a lease that is renewed here is over before the next ledger counts it as
 //! over, however late the answer arrives. The totals of a grant are stored, so the next ledger
-//! knows them.
+//! knows these totals.
 //!
-//! For the same reason, a process that was suspended does no harm. After it is resumed, it also
-//! sends nothing that belongs to its term: answers that could not be sent within [`FRESH`] of the
+//! For the same reason, a process that was suspended does no harm. After it is resumed, the process
+//! sends no answers of its old term: answers that could not be sent within [`FRESH`] of the
 //! start of their batch are dropped. Sites ask again.
 
 mod desk;

@@ -153,8 +153,8 @@ pub(crate) fn parse(value: Value) -> Result<Option<(Head, Vec<ReplyFields>)>, St
     Ok(Some((head, each)))
 }
 
-/// Decodes a glance, which is a copy of a snapshot's reply that `snapshot.lua` leaves in the room
-/// for nodes that poll the room within the next second.
+/// Decodes a glance: a copy of the reply of `snapshot.lua`. The script leaves this copy in the
+/// room, for nodes that poll within the next second.
 ///
 /// A glance is a line of numbers, separated by spaces. The result has the same layout as the reply
 /// of `snapshot`, so that the same code can read glances and replies.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use waiting_room_core::{RoomRules, StoreError, error::StoreErrorKind, room::SettingValue};
 
-/// Where the slots of a room come from.
+/// The source of a room's slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SlotsOf {
     /// The limit in the rules of the room.
@@ -15,11 +15,11 @@ pub(crate) enum SlotsOf {
     Site,
 }
 
-/// The settings that no script reads, because scripts read what follows from them.
+/// The settings that no script reads, because scripts read values derived from them.
 const UNREAD: [&str; 3] = ["longest_session_duration", "recovery", "session_duration"];
 
 /// Returns the fields of the rules as scripts read them, each with its name and its value: the
-/// [settings](RoomRules::SETTINGS), and what follows from them.
+/// [settings](RoomRules::SETTINGS), and the values derived from them.
 ///
 /// Durations are in microseconds. A limit that does not apply is encoded as an empty string.
 /// `lifetime` is the longest lifetime of any pass that the room has issued, as far as this node
@@ -72,8 +72,8 @@ pub(crate) fn encode_fields(
     fields(rules, lifetime, slots_of).into_iter().map(|(_, value)| value).collect()
 }
 
-/// Returns the declaration of `FIELDS`, which all scripts begin with: the names of the values of
-/// [`encode_fields`].
+/// Returns the declaration of `FIELDS`, with which all scripts begin. It lists the names of the
+/// values of [`encode_fields`].
 pub(crate) fn declare_fields() -> String {
     let any = RoomRules::new("any", RoomRules::MAX_USERS);
     let names = fields(&any, Duration::ZERO, SlotsOf::Rules);

@@ -8,10 +8,10 @@
 //!             hear | report, for the room of a site, each with SITE in front
 //! ```
 //!
-//! A script on the server cannot load or call another script. Each script therefore consists of the
-//! names of the rules, `FIELDS`, which the settings of a room declare, followed by the shared part,
-//! `lua/room/*.lua`, and the file of its operation. The header of `lua/room/head.lua` describes the
-//! arguments and the form of the reply that all scripts have in common.
+//! A script on the server cannot load or call another script. Each script therefore consists of
+//! three parts: the names of the rules (`FIELDS`, derived from the settings of a room), the shared
+//! part (`lua/room/*.lua`), and the file of its operation. The header of `lua/room/head.lua`
+//! describes the arguments and the form of the reply that all scripts have in common.
 
 use redis::{RedisResult, Script, Value, aio::ConnectionLike};
 

@@ -214,8 +214,8 @@ impl RedisStore {
         Err(StoreError::new(StoreErrorKind::Unavailable).with_source("the draw is unknown"))
     }
 
-    /// Puts a plan into force in place of the one with this version. Returns false if the version is
-    /// no longer current. In either case, this node then knows the current plan.
+    /// Puts a plan into force in place of the plan with this version. Returns false if the version
+    /// is no longer current. In either case, this node then knows the current plan.
     async fn replace_plan(&self, version: u64, plan: &RoomPlan) -> Result<bool, StoreError> {
         let arguments = verbs::configure(version, plan, self.shared.slots_of);
         let (head, mut said) = self.ask(Verb::Configure, arguments, None).await?;

@@ -198,7 +198,7 @@ fn verdict_of(
         "network_full" => {
             // The visitor gets a new ticket, and its earlier arrival no longer counts. Otherwise, a
             // network could hold tickets in reserve and, each time it gives up a place, take
-            // another one at the front of the line.
+            // another place at the front of the line.
             let next = head.now + seconds(said.number()?);
             let ticket = Ticket::new(id, head.now, head.now, next);
             let retry_after = Some(ticket.retry_after(head.now));

@@ -9,23 +9,23 @@ use crate::escrow::{
     front::{Bucket, WIDTH_NS},
 };
 
-/// The visitors that wait at a site, as last reported, and since when the site has lacked slots.
+/// The visitors that wait at a site, as last reported, and the times of its shortage of slots.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Need {
     /// The new visitors that wait for a slot.
     want: u64,
-    /// The oldest of them.
+    /// The oldest of these visitors.
     front: LineFront,
     /// The time of the report, by the clock of the global ledger and by that of the site.
     reported_at: Timestamp,
     sent_at: Timestamp,
     /// The first time at which the site lacked slots since it was last granted some.
     short_since: Option<Timestamp>,
-    /// The last time at which it lacked some.
+    /// The last time at which the site lacked slots.
     short_at: Timestamp,
 }
 
-/// The turn of a site among those that lack slots. The least one is next.
+/// The turn of a site among those that lack slots. The lowest turn is next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Turn {
     /// The arrival of the site's oldest visitor without a slot, by the clock of the global ledger,
@@ -63,8 +63,8 @@ impl Need {
 
     /// Records that the site lacks slots.
     ///
-    /// A shortage that ends does not end the turn at once, so a site that lacks no slot for a moment
-    /// does not lose it.
+    /// The end of a shortage does not end the turn at once, so a site that lacks no slot for a
+    /// moment keeps its turn.
     pub(super) fn note_shortage(&mut self, now: Timestamp) {
         if self.short_at + TURN_KEPT < now {
             self.short_since = None;
@@ -105,9 +105,9 @@ impl Need {
 
     /// The arrival of a visitor in the form of [`Turn::arrived`].
     ///
-    /// What counts is how long the visitor has waited by the clock of its site, at which both the
-    /// arrival and the report were timed. So it does not matter which time that clock shows. A time in
-    /// the future counts as that of the report.
+    /// The result depends on how long the visitor has waited by the clock of its site, which has
+    /// timed both the arrival and the report. So it does not matter which time that clock shows. An
+    /// arrival in the future counts as the time of the report.
     fn arrival_of(&self, bucket: Bucket) -> u64 {
         let waited = self.sent_at.since(bucket.begins_at()).min(LONGEST_WAIT);
         widths((self.reported_at + LONGEST_WAIT).before(waited))

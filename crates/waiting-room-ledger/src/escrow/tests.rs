@@ -93,7 +93,7 @@ impl Net {
         }
     }
 
-    /// Shows the pass of a visitor. Returns a new pass if there is one at once, or after the site
+    /// Shows the pass of a visitor. Returns a new pass if the site issues one at once, or after it
     /// has asked the global ledger.
     fn prolong(&mut self, site: usize, pass: &SitePass, now: Timestamp) -> Option<SitePass> {
         match self.sites[site].prolong(pass, now) {

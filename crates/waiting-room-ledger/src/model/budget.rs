@@ -25,7 +25,7 @@ pub(super) struct Budget {
 /// The state of one pool, as known to the node.
 #[derive(Clone, Copy, Debug)]
 struct Share {
-    /// With counters the slots of the whole pool, otherwise the part of this node.
+    /// With counters, the slots of the whole pool; otherwise, the part of this node.
     slots: u32,
     /// Whether the counter has replied that no slot is left. It is not asked again in this minute.
     is_dry: bool,

@@ -1,4 +1,5 @@
-//! The policies of the article, which determine the slots that one node may use, and their rules.
+//! The policies of Cloudflare's article, which determine the slots that one node may use, and their
+//! rules.
 
 use std::time::Duration;
 
@@ -40,7 +41,7 @@ pub enum SlotPolicy {
     /// **Unsafe.** While few visitors are active, each node may admit nearly all slots. All nodes
     /// together may admit a multiple of the slots: up to the number of nodes, or `utilization ^
     /// -curve_factor`, whichever is less. It is provided for study, because the article describes
-    /// the policy, and why it was abandoned.
+    /// the policy and explains why it was abandoned.
     Curve {
         /// From 0 to [`MAX_CURVE_FACTOR`](Self::MAX_CURVE_FACTOR). 0 is equivalent to
         /// [`Even`](Self::Even); larger factors assign more slots while utilization is low.
@@ -60,8 +61,8 @@ pub enum Pacing {
     /// A sixth of the slots is available at once, and the rest evenly over the next 50 seconds.
     ///
     /// All nodes get new slots at the start of a minute. Without pacing, all visitors that have
-    /// waited for it are admitted at the same moment. The price is that a burst may have to wait
-    /// although the minute has slots for it.
+    /// waited for the minute are admitted at the same moment. The price is that a burst may have to
+    /// wait although the minute has slots for it.
     Linear,
     /// All slots are available from the first instant, as in the article.
     #[default]
@@ -101,7 +102,8 @@ impl NodeRules {
 }
 
 impl SlotPolicy {
-    /// The largest curve factor. With it, 256 nodes count as one even at half of the limit.
+    /// The largest curve factor. With this factor, 256 nodes count as one node even at half of the
+    /// limit.
     pub const MAX_CURVE_FACTOR: f64 = 8.0;
 
     /// The factor, from 0 to 1, by which the number of nodes is multiplied before slots are divided

@@ -36,7 +36,7 @@ pub struct CounterRequest {
 #[non_exhaustive]
 pub struct CounterReply {
     /// The number of slots that were drawn from the pool before. It is the ticket number of the
-    /// article, and valid for a slot if it is less than the number of open slots.
+    /// article, which is valid for a slot if it is less than the number of open slots.
     pub before: u32,
     /// The number of slots in the pool, as fixed by the first request of the minute from a node
     /// with a recent snapshot. Until there is such a request, it is the number in the request

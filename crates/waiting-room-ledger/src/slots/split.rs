@@ -41,7 +41,7 @@ impl Slots {
     }
 
     /// The slots of this minute by the newest snapshot that a site has at `now`, and whether the
-    /// snapshot counts. One that is older than [`SlotRules::stale_after`] does not, and leaves
+    /// snapshot counts. A snapshot older than [`SlotRules::stale_after`] does not count, and leaves
     /// only the slots [without a snapshot](Self::without_snapshot).
     #[must_use]
     pub fn known(

@@ -34,7 +34,8 @@ async fn a_flood_of_leaves_revives_no_proof_on_an_engine() {
     .await;
 }
 
-/// Writes the records of a million visitors who leave now, as the scripts do.
+/// Writes the records of a million visitors who leave now, in the form in which the scripts write
+/// them.
 async fn fill(server: &EngineServer, now_us: u64) {
     let mut connection = connection(server).await;
     let script = redis::Script::new(

@@ -52,8 +52,8 @@ async fn every_option_of_the_rules_reaches_other_nodes() {
     .await;
 }
 
-/// A room cannot be told apart by its decisions if an option has no effect on them, so a store that
-/// mistakes one option for another would pass.
+/// If an option had no effect on the decisions, a store that mistakes it for another option would
+/// pass.
 #[tokio::test]
 async fn the_decisions_tell_every_option_from_the_default() {
     let clock = ManualClock::new(START);
@@ -92,8 +92,8 @@ async fn decisions(store: &impl Store, clock: &ManualClock) -> Vec<String> {
     }
     for pause in [2, 2, 2, 2, 45, 15] {
         clock.advance(Duration::from_secs(pause));
-        // The last to enter is the first to check in while all are present, so the order of admission
-        // is that of the room.
+        // While all visitors are present, the last visitor to enter checks in first, so only the
+        // room determines the order of admission.
         for ticket in std::mem::take(&mut tickets).into_iter().rev() {
             let verdict = store.check_in(ticket).await.unwrap();
             seen.push(said(&verdict, &mut passes, &mut tickets));

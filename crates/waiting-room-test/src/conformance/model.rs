@@ -19,7 +19,7 @@ pub(crate) struct Model {
     /// The rules in force, which an event may override.
     settings: RoomRules,
     events: Vec<PlannedEvent>,
-    /// The same events as a schedule, which decides which changes are possible.
+    /// The same events, as a schedule that decides which changes are possible.
     schedule: Schedule,
     /// The event for whose start visitors wait.
     prequeue: Option<PlannedEvent>,
@@ -86,7 +86,7 @@ struct Place {
     order: u64,
     /// The draw in which the visitor has a number, and the number.
     number: Option<(u32, u32)>,
-    /// Whether the start of an event has moved the visitor, and it has not checked in since.
+    /// Whether the visitor was moved by the start of an event, and has not checked in since.
     is_moved: bool,
     present_until: Timestamp,
     kept_until: Timestamp,

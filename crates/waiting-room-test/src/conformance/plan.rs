@@ -14,9 +14,9 @@ pub struct SuitePlan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "the state outlives the process or not")]
 pub enum Durability {
-    /// It does not: after a restart, the room is empty.
+    /// The state is lost: after a restart, the room is empty.
     Forgets,
-    /// It does: after a restart, the room continues.
+    /// The state lasts: after a restart, the room continues.
     Lasts,
 }
 

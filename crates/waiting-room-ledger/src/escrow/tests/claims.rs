@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// A site with two visitors that dies at second 10, and another site, which they then visit.
+/// A site that dies at second 10 with two visitors, and another site, which the visitors then
+/// enter.
 fn dead_home() -> (Net, [SitePass; 2]) {
     let mut net = Net::new(2, 2, RULES);
     net.run(1..=9);

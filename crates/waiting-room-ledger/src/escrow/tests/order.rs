@@ -6,8 +6,8 @@ use crate::escrow::need::LONGEST_WAIT;
 /// The time at which the sites of a test first report, by the clock of the global ledger, which
 /// starts at zero.
 const NOW: u64 = 5;
-/// The number of seconds by which the clocks of sites are ahead of that clock, unless they are
-/// wrong.
+/// The number of seconds by which the clocks of sites are ahead of the clock of the global ledger,
+/// unless they are wrong.
 const CALENDAR: i64 = 500_000;
 
 /// A full world of this many sites, without visitors.

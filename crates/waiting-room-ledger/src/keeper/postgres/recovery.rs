@@ -25,7 +25,7 @@ pub struct Corrections {
 }
 
 impl Corrections {
-    /// Corrects nothing.
+    /// Creates corrections that change nothing.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -52,7 +52,7 @@ impl Corrections {
         self
     }
 
-    /// Sets the least term of the next ledger, which has to be above all terms that sites know. By
+    /// Sets the lowest term of the next ledger, which has to be above all terms that sites know. By
     /// default, it is 1 025 or more above the kept term.
     #[must_use]
     pub const fn first_term(mut self, term: Term) -> Self {
@@ -65,10 +65,10 @@ impl PostgresKeeper {
     /// Declares that what is kept may be older than what was acknowledged: the next ledger recovers
     /// the room. The ledger that holds it at present is fenced.
     ///
-    /// The list of sites, their fences and the limit are still used, so what the database has lost
-    /// of them is corrected in the same transaction. The slots of a site that is missing from the
+    /// The list of sites, their fences and the limit are still used, so losses in them are
+    /// corrected in the same transaction. The slots of a site that is missing from the
     /// list would be granted to others. The term is raised by 1 024, to be above the terms that are
-    /// lost. Returns what is kept then.
+    /// lost. Returns the state that is kept after this change.
     ///
     /// # Errors
     ///
@@ -126,8 +126,8 @@ impl PostgresKeeper {
     }
 }
 
-/// The number of take-overs that may be lost with a database. A recovery raises the term by it, because
-/// sites do not obey a term that is lower than the last one they know.
+/// The number of take-overs that may be lost with a database. A recovery raises the term by this
+/// number, because sites do not obey a term that is lower than the last term they know.
 const TERMS_LOST: i64 = 1024;
 /// The number of batches that may be lost with a database, which is more than are ever lost.
 const BATCHES_LOST: i64 = 1 << 32;

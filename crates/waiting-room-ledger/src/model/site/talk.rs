@@ -39,7 +39,7 @@ impl SiteLedger {
             }
             ToSite::Report { .. } => true,
             ToSite::Stale { over, current, .. } => self.receive_stale(*over, *current),
-            // For sites that count, which have no such ledger.
+            // These messages are for sites that count, which have no such ledger.
             ToSite::Tickets(_) | ToSite::World(_) => false,
             ToSite::Welcome(welcome) => self.receive_welcome(welcome),
         };
@@ -64,7 +64,7 @@ impl SiteLedger {
         is_due.then(|| self.heartbeat())
     }
 
-    /// The claim of the slot that a visitor had elsewhere, for the case that its home is dead.
+    /// The claim to the slot that a visitor had at its home, in case the home is dead.
     pub(super) fn claim(&mut self, pass: &SitePass) -> ToGlobal {
         debug_assert!(self.sessions.of(pass.visitor).is_some(), "a claim needs a session here");
         let death = self.deaths.get(&pass.home).copied();
@@ -177,8 +177,8 @@ impl SiteLedger {
         is_news
     }
 
-    /// Handles a refusal: the site gets no account, or loses the one that it had. Returns the
-    /// reason if it is a new one.
+    /// Handles a refusal: the site gets no account, or loses its account. Returns the
+    /// reason if it is new.
     fn receive_refused(&mut self, refused: &Refused) -> Option<JoinRefused> {
         let is_over = self.has_account && refused.over != self.epoch;
         if refused.incarnation != self.incarnation || is_over {
@@ -189,8 +189,8 @@ impl SiteLedger {
         (self.refused.replace(reason) != Some(reason)).then_some(reason)
     }
 
-    /// Opens a new account. No session has a slot in it yet: the inherited slots may be in use by
-    /// visitors that only the last incarnation knew, until their passes are void.
+    /// Opens a new account. No session has a slot in the new account yet: the inherited slots may
+    /// be in use by visitors that only the last incarnation knew, until their passes are void.
     fn receive_welcome(&mut self, welcome: &Welcome) -> bool {
         if self.has_account
             || welcome.incarnation != self.incarnation

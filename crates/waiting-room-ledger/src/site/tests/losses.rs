@@ -68,7 +68,7 @@ async fn messages_of_another_epoch_term_or_life_grant_nothing() {
         let refused =
             |incarnation, over| GlobalNews::Refused { incarnation, over, is_fenced: true };
         for news in [
-            // Late, or of a ledger that knows more than the site.
+            // These grants are late, or come from a ledger that knows more than the site.
             grant((1, 1)),
             grant((1, 3)),
             grant((0, 2)),
@@ -260,7 +260,7 @@ async fn a_lease_that_is_over_by_the_clock_of_a_node_is_over() {
         site.admitted().await;
         assert_eq!(site.report(end).await.slots.lease_end, BEGIN);
         site.waits(Reason::QueuedActiveLimit).await;
-        // The next message begins another one.
+        // The next message begins another lease.
         site.clock.advance(Duration::from_secs(1));
         site.grant(ActiveVisitors, 0).await;
         site.admitted().await;

@@ -180,7 +180,7 @@ async fn slots_are_returned_while_the_minute_is_exhausted_even_if_visitors_wait(
         assert_eq!(site.figures(ActiveVisitors).await, [0, 0, 0, 2]);
         site.grant(ActiveVisitors, 2).await;
         assert_eq!(site.figures(ActiveVisitors).await, [2, 0, 2, 0], "both are promised");
-        // Other visitors take both places, and one slot of these becomes free.
+        // Other visitors take both places, and the slot of one of them becomes free.
         let first = site.admitted().await;
         site.admitted().await;
         site.room.leave(first.id).await.unwrap();

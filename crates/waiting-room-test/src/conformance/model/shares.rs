@@ -8,8 +8,9 @@ use waiting_room_core::{
 use super::{LATE, Model, Place};
 
 impl Model {
-    /// Continues a session, which gives way if it is above the share of its network and others wait,
-    /// or if it is too long, and if more visitors wait than slots are or will be free.
+    /// Continues a session. The session gives way if it is too long, or if it exceeds the share of
+    /// its network while others wait, but only if waiting visitors outnumber the slots that are or
+    /// will be free.
     pub(super) fn prolong(&mut self, pass: Pass, now: Timestamp) -> Pass {
         let free = (self.settings.total_active_users as usize).saturating_sub(self.sessions.len());
         self.counted.retain(|id| *id != pass.id);
@@ -102,7 +103,7 @@ impl Model {
         }
     }
 
-    /// Lets the late places enter whose turn it is.
+    /// Lets the late places whose turn it is enter the line.
     pub(super) fn let_in(&mut self, now: Timestamp) {
         loop {
             let end = LATE + self.entered * UNIT;
@@ -177,5 +178,5 @@ fn has(id: VisitorId, key: u64) -> bool {
     id.network().is_some_and(|network| network.levels().contains(&key))
 }
 
-/// The units in which a place is divided.
+/// The number of units into which a place is divided.
 const UNIT: u64 = 1 << 10;

@@ -41,7 +41,8 @@ async fn a_lost_room_counts_all_places_as_taken_until_the_minute_is_over() {
         site.waits(Reason::QueuedRate).await;
 
         site.pass_with_leases(gone() - TICK).await;
-        // The visitor that was admitted after the loss no longer counts as one of the last minute.
+        // The visitor that was admitted after the loss no longer counts as a visitor of the last
+        // minute.
         site.admitted().await;
         site.waits(Reason::QueuedRate).await;
         site.pass(TICK);
