@@ -87,8 +87,6 @@ impl WaitingRoomConfigBuilder {
     /// [trusted](crate::TrustedProxies). If the server does not report the address of connections,
     /// shares have no effect, and
     /// [`Misconfiguration::PeerUnknown`](crate::config::Misconfiguration::PeerUnknown) is reported.
-    ///
-    /// On Redis, only the number of places per address is limited.
     pub fn shares(self, shares: Shares) -> Self {
         self.rules(|rules| rules.shares(shares))
     }
@@ -96,8 +94,7 @@ impl WaitingRoomConfigBuilder {
     /// Sets the age from which a session is no longer prolonged while visitors wait. The default is
     /// 1 hour; with `None`, sessions are prolonged indefinitely.
     ///
-    /// For each waiting visitor, at most one session ends for this reason. On Redis, the setting
-    /// has no effect.
+    /// For each waiting visitor, at most one session ends for this reason.
     pub fn longest_visit(self, duration: impl Into<Option<Duration>>) -> Self {
         self.rules(|rules| rules.longest_visit(duration))
     }

@@ -62,11 +62,8 @@ async fn the_decisions_tell_every_option_from_the_default() {
         let clock = ManualClock::new(START);
         let memory = MemoryStore::with_clock(changed.clone(), clock.clone()).unwrap();
         let is_usual = decisions(&memory, &clock).await == usual;
-        // The layer does not ask a suspended room, and a network has fewer visitors than its default
-        // number of places.
-        let has_effect = changed != rules()
-            && changed.mode != RoomMode::Suspended
-            && changed.shares != Shares::Off;
+        // The layer does not ask a suspended room.
+        let has_effect = changed != rules() && changed.mode != RoomMode::Suspended;
         assert_eq!(is_usual, !has_effect, "{changed:?}");
     }
 }
@@ -166,8 +163,8 @@ fn variants() -> Vec<RoomRules> {
     let shares = successors(Some(Shares::Limit(1)), |share| match share {
         Shares::Limit(_) => Some(Shares::Off),
         Shares::Off => Some(Shares::Shadow(1)),
-        // The scripts know only the number of places, which the default does not reach.
-        Shares::Auto | Shares::Shadow(_) => None,
+        Shares::Shadow(_) => Some(Shares::Auto),
+        Shares::Auto => None,
     });
     let recoveries = successors(Some(Recovery::AdmitAtOnce), |recovery| match recovery {
         Recovery::AdmitAtOnce => Some(Recovery::Pause),
