@@ -36,17 +36,22 @@ local function count_entered(change)
     room.looked = math.min(room.looked, room.entered)
 end
 
+-- Returns whether the visitor of one reply with a rank is before that of another, which may be empty.
+-- Late places may have equal ranks. Lua compares strings by the rules of a language, so it does not
+-- compare ids.
+local function is_before(one, other)
+    local rank, its_rank = tonumber(one[2] or math.huge), tonumber(other[2] or math.huge)
+    return rank < its_rank
+        or one[1] and rank == its_rank and struct.unpack('>I7', one[1]) < struct.unpack('>I7', other[1])
+end
+
 -- Returns the late place that enters the line next, and the key with its rank, if it is due.
 local function first_late()
     local first, its_key, its_rank
-    local function is_before(id, rank)
-        -- Lua compares strings by the rules of a language.
-        return rank < its_rank or rank == its_rank and struct.unpack('>I7', id) < struct.unpack('>I7', first)
-    end
     for _, key in ipairs(room.queueing_method == 'random' and {ARRIVALS} or {PRESENT, ARRIVALS}) do
         local due = redis.call('ZRANGEBYSCORE', key, digits(LATE), digits(LATE + room.entered * UNIT),
             'WITHSCORES', 'LIMIT', 0, 1)
-        if due[1] and (not first or is_before(due[1], tonumber(due[2]))) then
+        if is_before(due, {first, its_rank}) then
             first, its_key, its_rank = due[1], key, tonumber(due[2])
         end
     end
@@ -154,7 +159,7 @@ local function first_arrival_us()
     local first = redis.call('ZRANGE', ARRIVALS, 0, 0, 'WITHSCORES')
     if room.queueing_method ~= 'random' then
         local present = redis.call('ZRANGE', PRESENT, 0, 0, 'WITHSCORES')
-        if tonumber(present[2] or math.huge) < tonumber(first[2] or math.huge) then
+        if is_before(present, first) then
             first = present
         end
     end
