@@ -172,7 +172,7 @@ where
     }
 
     /// Creates the future of a request in a layer in which only the limits decide. A request that
-    /// they allow needs no journey, because only their report may still be needed.
+    /// the limits allow needs no journey: at most, their report is added to the response later.
     fn rated(pipeline: &Arc<Pipeline>, inner: &mut S, mut request: Request<B>) -> Self {
         let findings = Findings::default();
         let clock = RequestClock::default();

@@ -6,8 +6,8 @@ use waiting_room_core::Timestamp;
 #[derive(Clone, Debug)]
 pub(super) struct MinuteCount {
     total: u64,
-    /// The parts added in each of the last 60 seconds. Each second is at the index of its number
-    /// modulo 60.
+    /// The parts of the total that were added in each of the last 60 seconds. The second `s` is at
+    /// index `s % 60`.
     added: [u32; SLOTS],
     /// The Unix time of the last sample, in seconds.
     second: u64,

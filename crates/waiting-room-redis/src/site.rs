@@ -49,7 +49,7 @@ pub struct NodeReport {
     /// The time for which the node speaks for the site, if it does.
     pub speaks_for: Duration,
     /// The time for which a place in the minute is held, if the sites share the limit on new
-    /// visitors. The room follows the node that speaks for the site.
+    /// visitors. Only the value of the node that speaks for the site matters.
     pub minute: Option<Duration>,
 }
 

@@ -397,6 +397,6 @@ const MAX_WAITING: usize = 4_096;
 /// The maximum number of times that one check-in is sent because the script needs places of a draw.
 const MAX_QUESTIONS: usize = 5;
 
-/// The maximum number of attempts at an operator's change if another change to the rules precedes
-/// each attempt.
+/// The maximum number of attempts to make an operator's change to the rules, if each attempt is
+/// preceded by another change.
 const MAX_CHANGES: usize = 8;

@@ -21,7 +21,7 @@ use crate::{clock::TestClock, seen::Seen};
 /// A client that sends requests to a service directly, without a socket.
 ///
 /// The client has its own address and cookies, like a visitor with one browser window. It obeys the
-/// `Max-Age` of a cookie, or else its `Expires`, by the [`TestClock`], and sends each cookie to
+/// `Max-Age` of a cookie, or else its `Expires`, on the [`TestClock`], and sends each cookie to
 /// every path.
 ///
 /// ```

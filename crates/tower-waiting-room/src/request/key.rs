@@ -436,7 +436,7 @@ pub enum MissingKey {
 pub(crate) enum Found {
     /// The limit does not cover the request, or does not apply because the key is missing.
     Bypass,
-    /// The key of the request, or its address in place of a missing key.
+    /// The key of the request, or the client's address in place of a missing key.
     Key(KeyHash),
     /// The request has no key, and is refused.
     Refuse,

@@ -1,8 +1,8 @@
 //! The time for which a slow client may be awaited.
 //!
-//! Only time in which a client is *awaited* counts: the application waits for the next part of the
-//! request's body, or the server has a part of the response that the client does not take. A
-//! client has a few seconds of such time at first, and earns more with each byte that it moves:
+//! Only time in which a client is *awaited* counts: while the application waits for the next part
+//! of the request's body, or the server has a part of the response that the client does not take.
+//! A client has a few seconds of such time at first, and earns more with each byte that it moves:
 //!
 //! ```text
 //!  left   most ┤        ╭── moves more than the minimum rate

@@ -158,7 +158,7 @@ impl Sessions {
     }
 
     /// Ends all sessions of a visitor that were accepted by `now`, because the visitor has left
-    /// with its ticket. The passes of these sessions have all expired at `until`.
+    /// with its ticket. All passes of these sessions will have expired by `until`.
     pub(crate) fn end_by_ticket(&self, id: VisitorId, now: Timestamp, until: Timestamp) {
         let ended = |forget_at| Known::Ended { accepted_at: now, forget_at };
         self.note(id, ended(until), now, |known| *known = ended(known.forget_at().max(until)));

@@ -131,7 +131,7 @@ impl Streams {
     /// The maximum number of overdue streams that one new stream ends.
     const ENDED_AT_ONCE: usize = 16;
 
-    /// Creates the streams of a node, none of which is open.
+    /// Creates an empty set of streams for a node.
     pub(crate) fn new(push: Push, telemetry: Telemetry) -> Self {
         Self { push, telemetry, open: Mutex::default() }
     }

@@ -159,8 +159,8 @@ pub(super) fn decode_pass(bytes: &[u8]) -> Result<Pass, OpenError> {
     Ok(pass)
 }
 
-/// Decodes a pass with a home. The function is separate because a pass without a home is decoded in
-/// fewer instructions if its length is checked once.
+/// Decodes a pass with a home. Kept out of [`decode_pass`], so that a pass without a home has a
+/// single length check and takes fewer instructions.
 #[inline(never)]
 fn decode_pass_of_site(bytes: &[u8]) -> Result<Pass, OpenError> {
     let mut reader = Reader(bytes);

@@ -108,8 +108,8 @@ struct SharedAtomicMemory<M> {
     /// The number of times that the meters have been replaced.
     ///
     /// The counter is incremented after `in_force` is replaced and before the words are taken over.
-    /// If a request reads the same value of the counter before and after it changes a word,
-    /// `with_quotas` visits the word after the change, and the request has nothing else to do.
+    /// If a request reads the same value before and after its write to a word, the write precedes
+    /// the visit of `with_quotas`, which converts the word. The request is then done.
     changes: AtomicU64,
 }
 

@@ -328,7 +328,7 @@ pub enum Reason {
     /// check-in intervals would present it.
     RefusedTooOften,
     /// `refused:transfer_invalid`: a request to the transfer path has no valid link, or its visitor
-    /// has no place that a link could hold.
+    /// has no place that a link could transfer.
     RefusedTransferInvalid,
     /// `store_unavailable`: the store could not decide.
     StoreUnavailable,

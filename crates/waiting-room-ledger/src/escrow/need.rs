@@ -103,10 +103,10 @@ impl Need {
         })
     }
 
-    /// The arrival of a visitor in the form of [`Turn::arrived`].
+    /// The arrival time of a visitor, in the form that [`Turn::arrived`] uses.
     ///
     /// The result depends on how long the visitor has waited by the clock of its site, which has
-    /// timed both the arrival and the report. So it does not matter which time that clock shows. An
+    /// timed both the arrival and the report. So it does not matter whether that clock is right. An
     /// arrival in the future counts as the time of the report.
     fn arrival_of(&self, bucket: Bucket) -> u64 {
         let waited = self.sent_at.since(bucket.begins_at()).min(LONGEST_WAIT);

@@ -157,9 +157,9 @@ impl Drop for Caller {
 }
 
 impl Reported {
-    /// Returns whether a warning was not logged in the last hour, and records it. If there are too
-    /// many others, the oldest one is forgotten: a peer cannot silence a warning for good by
-    /// causing many others.
+    /// Returns true if the warning has not been logged in the last hour, and records the warning.
+    /// If there are too many others, the oldest one is forgotten: a peer cannot silence a warning
+    /// for good by causing many others.
     fn is_news(&mut self, warning: String, now: Instant) -> bool {
         let is_recent = |at: &Instant| now.duration_since(*at) < TELL_AGAIN;
         if self.0.get(&warning).is_some_and(is_recent) {

@@ -30,7 +30,7 @@ use crate::{
 /// The interval at which a node looks for slots while visitors wait at its door.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// The task of a node that reports and, if it speaks for the site, carries messages.
+/// A node's task: sends its reports and, if the node speaks for the site, carries messages.
 #[derive(Debug)]
 pub(super) struct Agent<D> {
     state: Arc<SiteState>,

@@ -165,7 +165,7 @@ impl GlobalLedger {
 
     /// The states of all sites on the list, in the order of their numbers.
     ///
-    /// The numbers are those of the last message: nothing is reclaimed here.
+    /// The counts are as of each site's last message: no slots are reclaimed here.
     pub fn site_states(&self, now: Timestamp) -> impl Iterator<Item = SiteState> {
         let now = now.max(self.clock);
         self.accounts.sites().filter_map(move |site| {

@@ -65,7 +65,7 @@ impl ModelDraw {
         }
     }
 
-    /// Takes note that every entrant has its place in the line.
+    /// Records that every entrant has its place in the line as of `now`.
     pub(super) fn settle_at(&mut self, now: Timestamp) {
         self.started = self.started.map(|(start, _)| (start, now));
     }
