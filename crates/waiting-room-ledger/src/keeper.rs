@@ -88,7 +88,7 @@ pub trait LedgerKeeper: Send + 'static {
 pub struct Seen {
     /// The term of the process that took over last.
     pub term: Term,
-    /// The number of its last batch, which grows with each batch and each take-over.
+    /// The number of the last batch, which grows with each batch and each take-over.
     pub batch: u64,
     /// Whether a process holds the room, as far as the keeper knows.
     pub is_held: bool,
@@ -179,7 +179,7 @@ impl Error for KeepError {
     }
 }
 
-/// The term after `seen`, and at least `at_least`. The greatest term has no successor.
+/// The term after `seen`, or `at_least` if that is higher. The greatest term has no successor.
 pub(crate) fn next_term(seen: Term, at_least: Term) -> Result<Term, KeepError> {
     let next = seen.number().checked_add(1).ok_or_else(|| KeepError::Unfit {
         setting: format!("term is {}, expected less", seen.number()),

@@ -265,7 +265,7 @@ impl<D: Dial> Task<D> {
     }
 }
 
-/// Hands the answers of the ledger to the site, until the stream ends. Each term is noted.
+/// Hands the answers of the ledger to the site, until the stream ends. Records the highest term.
 async fn receive(
     reader: &mut FrameReader,
     opener: &mut Opener,

@@ -188,8 +188,8 @@ impl Kept {
 }
 
 impl Changes {
-    /// Adds the changes that the ledger has listed since it listed these. Stored together, they
-    /// have the same effect as if they were stored one after the other.
+    /// Adds `newer` changes of the ledger to these. Stored together, the changes have the same
+    /// effect as if they were stored one after the other.
     ///
     /// A keeper merges changes that it could not store, and those that it stores in one batch.
     /// Changes of a ledger of a higher term replace these: that ledger has continued from what is

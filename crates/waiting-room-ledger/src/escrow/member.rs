@@ -84,8 +84,8 @@ impl Member {
         }
     }
 
-    /// The account of a site that was not on the list before. Any earlier account of that site
-    /// began before the site was removed, so it is fenced; `last` is later than all of them.
+    /// The account of a site that was not on the list before. Earlier accounts of that site began
+    /// before the site was removed, so all of them are fenced; `last` is later than they are.
     pub(super) fn added(last: Epoch, term: Term) -> Self {
         Self { fence: Some(Fence::new(last, None)), ..Self::new(last.next(term), Standing::Away) }
     }
@@ -117,7 +117,7 @@ impl Member {
     }
 
     /// An account of which only the fence and the draining are known. `epoch` is before all
-    /// accounts of this term, so a fence does not affect those.
+    /// accounts of this term, so a fence does not affect these accounts.
     pub(super) fn unknown(kept: Option<&KeptAccount>, epoch: Epoch) -> Self {
         let fence = kept.and_then(|kept| kept.fence);
         Self {

@@ -80,14 +80,14 @@ impl Need {
     }
 
     /// The turn of a site that lacks `shortage` slots, and the number of slots that it may be
-    /// granted in this turn: those for visitors of one bucket. `None` if it lacks none.
+    /// granted in this turn: those for visitors of one bucket. `None` if the site lacks none.
     ///
     /// Visitors who are not in the front of the line count as if they had arrived when the shortage
     /// began. They are behind all visitors in the front.
     pub(super) fn turn(&self, shortage: u64) -> Option<(Turn, u64)> {
         let short_since = self.short_since.filter(|_| shortage > 0)?;
-        // The first visitors are those for whom the site has slots already. Visitors with a pass may
-        // lack slots as well, and come first.
+        // The site already has slots for the first visitors. Visitors with a pass, who come before
+        // them, may lack slots as well.
         let covered = self.want.saturating_sub(shortage);
         let others = shortage.saturating_sub(self.want);
         let since_short = widths(short_since + LONGEST_WAIT);
@@ -121,8 +121,8 @@ fn widths(at: Timestamp) -> u64 {
 /// The longest wait by which visitors are ordered: 24 h. Visitors who have waited longer are
 /// treated alike, and their sites are served in turn.
 ///
-/// So a site whose clock is wrong, or that reports nonsense, cannot keep the slots from other sites for
-/// longer.
+/// So a site whose clock is wrong, or that reports nonsense, cannot keep the slots from other sites
+/// for longer than that.
 pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The time for which a site without a shortage keeps its turn: 10 s.

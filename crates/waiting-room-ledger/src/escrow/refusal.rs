@@ -40,7 +40,7 @@ pub enum Refusal {
     Rules {
         /// The rules of the global ledger.
         rules: EscrowRules,
-        /// Their digest, as the global ledger computes it.
+        /// The digest of these rules, as the global ledger computes it.
         digest: RulesDigest,
     },
     /// The site names a term that is too far ahead of the global ledger's term to be believed.
@@ -63,8 +63,8 @@ pub enum JoinRefused {
         /// The site.
         site: SiteId,
     },
-    /// The incarnation was fenced: the global ledger was told that it is switched off, and its
-    /// slots may belong to other sites. The site needs a new incarnation
+    /// The incarnation was fenced: the global ledger was told that the site is switched off, and
+    /// its slots may belong to other sites. The site needs a new incarnation
     /// (`SiteLedger::restart`).
     Fenced {
         /// The site.
@@ -87,9 +87,9 @@ pub enum JoinRefused {
     RulesDiffer {
         /// The name of the first rule that differs, as in [`EscrowRules::times`].
         field: &'static str,
-        /// Its value at the site.
+        /// The value of the rule at the site.
         site: Duration,
-        /// Its value in the global ledger.
+        /// The value of the rule in the global ledger.
         global: Duration,
     },
     /// The site knows a term that is too far ahead of the global ledger's term to be believed.
@@ -119,7 +119,7 @@ pub enum ListRefused {
     Holds {
         /// The site.
         site: SiteId,
-        /// The number of slots that it holds.
+        /// The number of slots that the site holds.
         held: u64,
     },
     /// The site is the only one, so it cannot be removed.

@@ -189,7 +189,7 @@ impl EscrowRules {
         Ok(self)
     }
 
-    /// All rules by name, with the drift margin that results from the others if none was set.
+    /// All rules by name, with the drift margin that results from the other rules if none was set.
     #[must_use]
     pub fn times(&self) -> [(&'static str, Duration); 5] {
         [

@@ -122,8 +122,8 @@ impl Net {
         self.carry_out_by(site, actions, now, now)
     }
 
-    /// As `carry_out`, at `now` by the clocks of the sites and `global_now` by that of the global
-    /// ledger.
+    /// Like `carry_out`, at `now` by the clocks of the sites and `global_now` by the global
+    /// ledger's.
     fn carry_out_by(
         &mut self,
         site: usize,

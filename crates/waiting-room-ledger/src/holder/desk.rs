@@ -1,5 +1,5 @@
-//! The state of a holder without its connections: the ledger, what is not stored yet, and the
-//! answers that wait for it. Time is an argument, and nothing waits here.
+//! The state of a holder without its connections: the ledger, the changes that are not stored yet,
+//! and the answers that wait for these changes. Time is an argument, and nothing waits here.
 
 use std::fmt::Write as _;
 
@@ -56,7 +56,7 @@ impl Desk {
         self
     }
 
-    /// Asks a site that has just connected for a report, so that it learns the term at once.
+    /// Asks a site that has just connected for a report, so that the site learns the term at once.
     pub(super) fn greet(&mut self, site: SiteId) {
         let message = ToSite::Report { term: self.ledger.term() };
         self.answers.push((site, message));

@@ -131,7 +131,7 @@ pub(crate) enum Event {
     Close { site: SiteId, stream: StreamId },
     /// A site has sent a message.
     Message { stream: StreamId, message: ToGlobal },
-    /// A site has opened a stream. Answers to it go to `outlet`.
+    /// A site has opened a stream. Answers to the site go to `outlet`.
     Open {
         site: SiteId,
         incarnation: Incarnation,

@@ -1,5 +1,5 @@
-//! The sites on the list that have a stream, and the time for which the others have had none. Time
-//! is an argument, and nothing waits here.
+//! The sites on the list that have a stream, and the time for which the other sites have had no
+//! stream. Time is an argument, and nothing waits here.
 
 use std::{collections::BTreeMap, time::Duration};
 

@@ -20,14 +20,14 @@ use crate::{
     keeper::{KeepError, LedgerKeeper, TakenOver, next_term},
 };
 
-/// The role of this process in one room: a standby that becomes the holder when there is none.
+/// The role of this process in one room: a standby that becomes the holder when there is no holder.
 #[derive(Debug)]
 pub struct Holder<K> {
     keeper: K,
     times: HolderTimes,
     reception: Reception,
     role: watch::Sender<Role>,
-    /// The lowest term with which to take over, because a site knows the term before it.
+    /// The lowest term with which to take over, because a site knows the previous term.
     at_least: Term,
     /// The number of terms by which this process may still follow sites to later terms. The sum of
     /// all such jumps is bounded, so sites cannot exhaust the terms in small steps.

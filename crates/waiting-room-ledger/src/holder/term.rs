@@ -95,7 +95,7 @@ impl<'a> Tenure<'a> {
     pub(super) async fn gather(&mut self, earliest: Instant) {
         while self.later_term().is_none() {
             if Instant::now() < earliest {
-                // At that time there may be nothing to store yet.
+                // At `earliest`, there may be nothing to store yet.
                 let _ = timeout_at(earliest, self.turn()).await;
             } else if self.is_due || !self.orders.is_empty() || self.desk.has_news() {
                 return;

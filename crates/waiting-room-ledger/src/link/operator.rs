@@ -28,7 +28,7 @@ pub struct OperatorLink<D> {
 pub enum OperatorError {
     /// The holder has refused the order, with this sentence.
     Refused(String),
-    /// No address has answered as the holder. The last error of each is listed.
+    /// No address has answered as the holder. The last error of each address is listed.
     Unreachable(Vec<(String, io::Error)>),
 }
 

@@ -61,7 +61,7 @@ impl Backoff {
 ///
 /// A heartbeat has two purposes: it reports what has changed, and it renews the lease. If nothing
 /// has changed, the lease alone decides. So a site without visitors sends eight messages per lease
-/// instead of one per second, and a site with visitors sends as many as before.
+/// instead of one per second, and a site with visitors leaves out none.
 ///
 /// Each stream has its own filter, so the first heartbeat of each stream is sent.
 #[derive(Clone, Debug)]

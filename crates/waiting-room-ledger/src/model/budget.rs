@@ -46,7 +46,7 @@ impl Budget {
         let (own, anywhere) = match (rules.policy, snapshot) {
             (SlotPolicy::Counters, _) => (own, anywhere),
             // Without any snapshot the number of nodes is unknown, so no part can be computed. A
-            // stale snapshot is good enough for this, since the number rarely changes.
+            // stale snapshot is good enough for the number, which rarely changes.
             (_, None) => (0, 0),
             (policy, Some(snapshot)) => {
                 let utilization = utilization(rules, snapshot);

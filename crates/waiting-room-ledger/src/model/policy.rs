@@ -28,8 +28,8 @@ pub struct NodeRules {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum SlotPolicy {
-    /// First come, first served: all nodes of a site draw from one counter, and all sites from
-    /// another.
+    /// First come, first served: all nodes of a site draw from one counter, and the nodes of all
+    /// sites draw from another.
     ///
     /// It costs a round trip within the site for each new visitor, and one across the world once
     /// the slots of the site are used up. It never admits more visitors than there are slots. It
@@ -39,9 +39,9 @@ pub enum SlotPolicy {
     /// divided by `nodes × utilization ^ curve_factor`.
     ///
     /// **Unsafe.** While few visitors are active, each node may admit nearly all slots. All nodes
-    /// together may admit a multiple of the slots: up to the number of nodes, or `utilization ^
-    /// -curve_factor`, whichever is less. It is provided for study, because the article describes
-    /// the policy and explains why it was abandoned.
+    /// together may admit a multiple of the slots: up to the number of nodes, or
+    /// `utilization ^ -curve_factor`, whichever is less. The policy is provided for study, because
+    /// the article describes it and explains why it was abandoned.
     Curve {
         /// From 0 to [`MAX_CURVE_FACTOR`](Self::MAX_CURVE_FACTOR). 0 is equivalent to
         /// [`Even`](Self::Even); larger factors assign more slots while utilization is low.

@@ -25,7 +25,7 @@ pub(crate) enum Command {
     SetUp(SetUp),
     /// Runs a ledger, or a standby while another one holds the room
     Serve(Serve),
-    /// Declares that PostgreSQL may have lost acknowledged changes, and repeats the lost commands of
+    /// Declares that PostgreSQL may have lost acknowledged changes, and repeats lost commands of
     /// operators: the next ledger learns the rest from the sites
     Recover(Recover),
     /// Shows a room: its limit, and the account of each site

@@ -180,7 +180,7 @@ impl Reported {
 }
 
 /// The address of a peer without its port. For IPv6, it is the /64 network, because one host has
-/// all of it.
+/// the whole network.
 fn address_of(peer: &str) -> String {
     let address = peer.parse().map(|peer: SocketAddr| peer.ip().to_canonical());
     match address {

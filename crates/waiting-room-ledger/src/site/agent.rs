@@ -142,7 +142,7 @@ impl<D: Dial> Agent<D> {
         }
     }
 
-    /// Sends what the room has reported, if it is time.
+    /// Sends what the room has reported, if a message is due.
     fn speak(&mut self, report: &SiteReport, cause: Cause) {
         let accounts = [Some(&report.slots), report.minute.as_ref()];
         for (channel, account) in [Some(&mut self.slots), self.minute.as_mut()]

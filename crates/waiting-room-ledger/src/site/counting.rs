@@ -35,8 +35,8 @@ impl Counting {
         is_newer
     }
 
-    /// The term and the plan for a room that has reported; `None` if it has this plan already. The
-    /// plan has to be [sent](Self::was_planned) before it counts as known.
+    /// The term and the plan for a room that has reported; `None` if the room has this plan
+    /// already. The plan has to be [sent](Self::was_planned) before it counts as known.
     ///
     /// The limit on new visitors is taken from the rules of the room, and holds for the world. The
     /// limit on active visitors is the ledger's limit or, until that limit is known, the limit in

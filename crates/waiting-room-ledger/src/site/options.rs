@@ -37,7 +37,7 @@ pub enum Policy {
 /// The identity of a site, and the addresses and keys by which its [`SiteStore`](crate::SiteStore) connects
 /// to the global ledger.
 ///
-/// All nodes of a site need the same options, and all sites the same rules and policy.
+/// All nodes of a site need the same options, and all sites need the same rules and policy.
 ///
 /// ```
 /// use std::time::Duration;

@@ -197,7 +197,7 @@ impl SiteState {
 impl AtDoor<'_> {
     /// Completes when reports from now on show that this visitor may enter, or that the site can
     /// get no slot in this minute. A slot that stays free counts again with each report, so
-    /// visitors ahead who do not show up only delay this one.
+    /// visitors ahead who do not show up only delay this visitor.
     ///
     /// # Cancel safety
     ///

@@ -53,13 +53,13 @@ use crate::{
 /// limit on active visitors in the rules of the room is not enforced, but it should equal the limit
 /// of the ledger: the intervals of waiting visitors, and the number who wait for slots from
 /// elsewhere, depend on it. The limit on new visitors in these rules applies to this site alone,
-/// unless the sites share one; under `Policy::Counters`, it applies to the world. A room with
-/// [`Passthrough`](waiting_room_core::room::QueueingMethod::Passthrough) limits no visitor.
+/// unless the sites share such a limit; under `Policy::Counters`, it applies to the world. A room
+/// with [`Passthrough`](waiting_room_core::room::QueueingMethod::Passthrough) limits no visitor.
 ///
 /// A visitor who arrives with a pass from another site gets a slot of this site, ahead of the line,
 /// and is a new visitor of this site. Its slot at the other site lapses by itself. For that, all
-/// sites need the same keys for the tokens of visitors, and different numbers; their clocks must
-/// not differ by more than a few minutes. A waiting visitor keeps its order of arrival.
+/// sites need the same keys for the tokens of visitors, and different numbers; the sites' clocks
+/// must not differ by more than a few minutes. A waiting visitor keeps its order of arrival.
 ///
 /// While the server of the room does not answer, the layer's failure policy applies:
 /// [`Wait`](https://docs.rs/tower-waiting-room) is the policy that keeps the limit.

@@ -57,7 +57,7 @@ pub enum KeyError {
     Line {
         /// The number of the line, from 1.
         line: usize,
-        /// The number of its characters.
+        /// The number of characters in the line.
         length: usize,
     },
     /// The file of operators has a key that belongs to a site, and would open nothing.

@@ -156,8 +156,8 @@ impl Accounts {
         move_in(&mut self.due, site, old.changes_at, new.changes_at);
     }
 
-    /// Returns whether the contributions are those of the accounts at this time, and add up to the
-    /// sums. For debug assertions.
+    /// Returns whether the contributions match the accounts at this time, and add up to the sums.
+    /// For debug assertions.
     pub(super) fn are_counted(&self, now: Timestamp) -> bool {
         let members = self.by_site.iter().map(|(&site, (member, _))| (site, member.clone()));
         let counted = Self::new(members, self.rules, now);

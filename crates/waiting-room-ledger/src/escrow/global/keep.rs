@@ -117,7 +117,7 @@ impl GlobalLedger {
     }
 }
 
-/// Refuses a term with which no ledger has taken over, or after which another has taken over.
+/// Refuses a term with which no ledger has taken over, or whose ledger has been replaced since.
 fn check_term(kept: &Kept, term: Term) -> Result<(), ConfigError> {
     if term == kept.term {
         return Ok(());

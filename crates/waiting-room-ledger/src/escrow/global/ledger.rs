@@ -25,7 +25,7 @@ pub struct GlobalLedger {
     pub(super) learning_until: Option<Timestamp>,
     /// The greatest epoch of the sites that were removed. Sites that are added begin after it.
     pub(super) last_removed: Epoch,
-    /// Whether the limit has changed since the keeper was last told.
+    /// Whether the limit has changed since the keeper was last told the limit.
     pub(super) is_limit_unkept: bool,
     /// Whether the keeper has not been given the rules yet.
     pub(super) are_rules_unkept: bool,
@@ -163,7 +163,7 @@ impl GlobalLedger {
         self.later_term
     }
 
-    /// The epoch of a site's account, or of its next one.
+    /// The epoch of a site's account, or of the site's next account.
     #[must_use]
     pub fn epoch_of(&self, site: SiteId) -> Option<Epoch> {
         self.accounts.of(site).map(|member| member.epoch)

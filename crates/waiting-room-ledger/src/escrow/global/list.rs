@@ -15,7 +15,7 @@ use crate::{
 pub struct SiteState {
     /// The site.
     pub site: SiteId,
-    /// The epoch of its account or of the next one, which a [fence](GlobalLedger::fence) names.
+    /// The epoch of its account or next account. A [fence](GlobalLedger::fence) names this epoch.
     pub epoch: Epoch,
     /// The state of its account.
     pub standing: Standing,

@@ -12,8 +12,8 @@ use crate::{
 };
 
 impl GlobalLedger {
-    /// Handles a message from a site, and returns the messages to send. If one of these is for that
-    /// site, it comes first.
+    /// Handles a message from a site, and returns the messages to send. A message for that site
+    /// comes first.
     ///
     /// A [`Tally`](crate::escrow::Tally) that is not refused has no answer here: it is for the
     /// [`Census`](crate::escrow::Census).
@@ -23,7 +23,7 @@ impl GlobalLedger {
         let term = message.known_term();
         let stranger = self.refusal_of_stranger(message);
         if stranger.is_none() && self.term < term && term <= self.most_believed_term() {
-            // The site obeys that term, so there is no answer that it would accept.
+            // The site obeys the later term, so there is no answer that it would accept.
             if self.later_term.is_none_or(|later| later.term < term) {
                 self.later_term = Some(LaterTerm { site, term });
             }
@@ -107,7 +107,7 @@ impl GlobalLedger {
         self.notify(served)
     }
 
-    /// Handles the report of a site, and its claim of a visitor's slot if there is one.
+    /// Handles the report of a site, and the site's claim of a visitor's slot if there is one.
     fn handle(
         &mut self,
         heartbeat: &Heartbeat,
@@ -115,8 +115,8 @@ impl GlobalLedger {
     ) -> Vec<Outgoing> {
         let site = heartbeat.site;
         if heartbeat.term < self.term {
-            // The report may be old: it was sent before the loss of the last ledger, or by a site
-            // that does not know about the loss. So the site is asked for a new report.
+            // The report was sent before the loss of the last ledger, or by a site that does not
+            // know about the loss. So the site is asked for a new report.
             return vec![Outgoing { to: site, message: ToSite::Report { term: self.term } }];
         }
         let now = self.clock;
@@ -208,11 +208,11 @@ impl GlobalLedger {
     }
 
     /// Moves the slot of a visitor to `claimer`, which has taken the visitor on, if the home of the
-    /// visitor is dead and `claimer` knew that. If it did not know, returns the notice of the
-    /// death.
+    /// visitor is dead and `claimer` knew that. If `claimer` did not know, returns the notice of
+    /// the death.
     ///
-    /// A site that did not know may have taken the visitor on before the home made its last pass,
-    /// which could then outlive the session at the new site.
+    /// A site that did not know may have taken the visitor on before the home made its last pass.
+    /// That pass could outlive the session at the new site.
     fn receive_claim(
         &mut self,
         claimer: SiteId,

@@ -169,7 +169,7 @@ fn changes_of_different_ledgers_are_not_mixed() {
 }
 
 /// Counterexample B2 from a second review of the protocol: the new ledger has nothing to store yet.
-/// The old one has only been stopped, and stores a grant when it continues.
+/// The old ledger has only been suspended, and stores a grant when it continues.
 #[test]
 fn a_ledger_is_fenced_as_soon_as_another_one_takes_over() {
     let mut net = Net::new(1, 2, RULES);

@@ -14,7 +14,7 @@ use crate::{
     },
 };
 
-/// The changes that a database has lost and that the next ledger needs to know: those of the list
+/// The changes that a database has lost and that the next ledger needs to know: changes to the list
 /// of sites, the fences and the limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Corrections {
@@ -63,7 +63,7 @@ impl Corrections {
 
 impl PostgresKeeper {
     /// Declares that what is kept may be older than what was acknowledged: the next ledger recovers
-    /// the room. The ledger that holds it at present is fenced.
+    /// the room. The ledger that holds the room at present is fenced.
     ///
     /// The list of sites, their fences and the limit are still used, so losses in them are
     /// corrected in the same transaction. The slots of a site that is missing from the
@@ -129,5 +129,5 @@ impl PostgresKeeper {
 /// The number of take-overs that may be lost with a database. A recovery raises the term by this
 /// number, because sites do not obey a term that is lower than the last term they know.
 const TERMS_LOST: i64 = 1024;
-/// The number of batches that may be lost with a database, which is more than are ever lost.
+/// An upper bound on the number of batches that are lost with a database.
 const BATCHES_LOST: i64 = 1 << 32;

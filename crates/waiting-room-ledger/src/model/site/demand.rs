@@ -33,9 +33,9 @@ pub(super) struct Borrowers {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Borrower {
     pub(super) visitor: VisitorId,
-    /// The time at which it joined the line of the site, or `None` if it has not joined the line.
+    /// The time at which the visitor joined the site's line, or `None` if it has not joined.
     pub(super) in_line_since: Option<Timestamp>,
-    /// The time at which its wait ends.
+    /// The time at which the visitor's wait ends.
     pub(super) until: Timestamp,
 }
 
@@ -150,9 +150,8 @@ impl Borrowers {
         line.iter().any(|borrower| borrower.visitor == visitor)
     }
 
-    /// Adds a visitor to a line, behind all that have joined the line of the site before it. A
-    /// visitor that is already in this line keeps its position, and the earlier end of its two
-    /// waits.
+    /// Adds a visitor to `line`, behind all visitors who have joined the line of the site earlier.
+    /// A visitor who is already in `line` keeps its position, and the earlier end of its two waits.
     fn join(
         line: &mut VecDeque<Borrower>,
         borrower: Borrower,

@@ -187,7 +187,7 @@ impl SiteLedger {
         self.term
     }
 
-    /// The epoch of the site's account; without an account, the newest that it knows.
+    /// The epoch of the site's account; without an account, the newest epoch that the site knows.
     #[must_use]
     pub const fn epoch(&self) -> Epoch {
         self.epoch

@@ -6,8 +6,8 @@ use waiting_room_core::Timestamp;
 
 use crate::escrow::LineFront;
 
-/// The line of a site, as its caller has last described it: visitors who check in from time to time, and
-/// are not at the door meanwhile. Empty at a site without a line.
+/// The line of a site, as the caller last described it: visitors who check in from time to time,
+/// and are not at the door in between. Empty at a site without a line.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Line {
     /// Whether the site has a line, which may be empty.
@@ -23,8 +23,8 @@ pub(super) struct Line {
     requested: (u64, u64),
 }
 
-/// The time for which a slot is kept for a visitor in line. At the front, visitors check in every two seconds with
-/// jitter, rounded up to three.
+/// The time for which a slot is kept for a visitor in line. At the front, the interval between
+/// check-ins is two seconds plus jitter, rounded up to three.
 const PROMISE: Duration = Duration::from_secs(4);
 
 impl Line {
@@ -92,8 +92,8 @@ impl Line {
         self.promised = if is_over { 0 } else { self.promised.min(unused).min(needed) };
     }
 
-    /// A visitor takes a slot, and leaves the line if it was in it. The first visitors in line take
-    /// slots first.
+    /// A visitor takes a slot, and leaves the line if the visitor `was_in_line`. The first visitors
+    /// in line take slots first.
     pub(super) fn take(&mut self, was_in_line: bool) {
         self.promised = self.promised.saturating_sub(1);
         if was_in_line {

@@ -122,8 +122,8 @@ impl Sessions {
     /// Records a claim of the slot that a visitor had elsewhere, with the known notice of its
     /// home's death, and returns whether the claim is to be sent.
     ///
-    /// It is not sent if the visitor is not owed a slot, or if the same claim was sent less than
-    /// `pause` ago.
+    /// The claim is not sent if the visitor is not owed a slot, or if the same claim was sent less
+    /// than `pause` ago.
     pub(super) fn claim(
         &mut self,
         visitor: VisitorId,

@@ -59,7 +59,7 @@ impl SiteLedger {
             self.question = Question::Outdated(at);
             return None;
         }
-        // Otherwise, the next heartbeat includes the visitor.
+        // Without a request, the next heartbeat includes the visitor.
         let is_due = !self.line.is_served_later(self.allowance.granted);
         is_due.then(|| self.heartbeat())
     }
@@ -71,7 +71,7 @@ impl SiteLedger {
         ToGlobal::Claim { heartbeat: self.report(), pass: *pass, death }
     }
 
-    /// The report of the site; without an account, the request for one.
+    /// The report of the site or, if the site has no account, a request to open one.
     pub(super) fn heartbeat(&mut self) -> ToGlobal {
         if self.has_account {
             return ToGlobal::Heartbeat(self.report());
@@ -89,7 +89,7 @@ impl SiteLedger {
     /// Gives back the surplus, and reports the state afterwards.
     ///
     /// The order matters: the site must have given slots up before it reports them as returned, so
-    /// that the global ledger never counts fewer slots for it than it holds.
+    /// that the global ledger never counts fewer slots for the site than it holds.
     fn report(&mut self) -> Heartbeat {
         self.schedule();
         self.give_back_surplus();

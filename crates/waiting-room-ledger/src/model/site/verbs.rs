@@ -182,8 +182,8 @@ impl SiteLedger {
     /// elsewhere, visitors of this site take no other slots, because the next slot may belong to an
     /// older visitor.
     ///
-    /// This is never called at a site without a line. At a site with one, the caller calls it
-    /// before [`tick`](Self::tick) whenever the line has changed.
+    /// This method is never called at a site without a line. At a site with a line, the caller
+    /// calls it before [`tick`](Self::tick) whenever the line has changed.
     pub fn set_line(&mut self, front: LineFront, now: Timestamp) {
         let is_new = self.line.front().is_empty() && !front.is_empty();
         self.line.describe(front);

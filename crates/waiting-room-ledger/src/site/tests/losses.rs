@@ -123,7 +123,7 @@ async fn without_a_lease_no_visitor_enters_and_no_session_is_extended() {
         site.waits(Reason::QueuedActiveLimit).await;
         let refused = site.renewed(pass).await;
         assert_eq!(refused.expires_at, pass.expires_at, "it is not prolonged");
-        // Its node asks again after a ninth of the 80 s that are left.
+        // The pass is due again after a ninth of the 80 s that are left.
         let is_due_at = |secs| {
             site.room.rules().timing().is_renewal_due(&refused, BEGIN + Duration::from_secs(secs))
         };
@@ -295,7 +295,7 @@ async fn slots_that_the_line_will_use_are_not_given_back() {
             (0, 2, 1, 1)
         );
 
-        // No visitor takes it, so it goes back.
+        // No visitor takes the slot, so the slot goes back.
         site.clock.advance(Duration::from_secs(4));
         let epoch = said.slots.epoch;
         let heard = site.clock.now();

@@ -165,7 +165,7 @@ async fn a_site_requests_nothing_that_it_has_and_may_use() {
         assert_eq!(site.say_of(ActiveVisitors).await.wanted, 2, "there are two places");
         site.grant(ActiveVisitors, 1).await;
         assert_eq!(site.say_of(ActiveVisitors).await.wanted, 1, "one slot is promised");
-        // Visitors wait elsewhere. Those of this site keep the places that they find.
+        // Visitors wait elsewhere. Visitors of this site keep the places that they find.
         site.recall(NewVisitors).await;
         assert_eq!(site.figures(NewVisitors).await, [3, 0, 3, 1]);
     })
@@ -203,7 +203,7 @@ async fn the_room_follows_the_node_that_speaks_for_the_site() {
         let said = site.say().await;
         assert!(!said.speaks && said.minute.is_some());
         site.waits(Reason::QueuedRate).await;
-        // It is the only node left. The limit in the rules is one visitor.
+        // This node is the only one left. The limit in the rules is one visitor.
         site.pass(Duration::from_secs(6));
         let said = site.say().await;
         assert!(said.speaks && said.minute.is_none());

@@ -80,7 +80,7 @@ async fn after_a_restart_the_places_of_known_visitors_count_twice() {
         site.grant(ActiveVisitors, 9).await;
         site.join(NewVisitors, 4).await;
         site.at_door = 1;
-        // The server may have lost two others.
+        // The server may have lost two other visitors.
         site.waits(Reason::QueuedRate).await;
         assert_eq!(site.figures(NewVisitors).await, [4, 0, 4, 0]);
         site.clock.advance_to(BEGIN + held());
