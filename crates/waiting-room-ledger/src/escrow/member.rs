@@ -338,7 +338,7 @@ impl Member {
         self.need.shortage(self.used, self.allowance.held())
     }
 
-    /// The next turn of a site that lacks slots, and the number of slots that it may be granted in it.
+    /// The next turn of a site that lacks slots, and the number of slots that it may get then.
     pub(super) fn next_turn(&self) -> Option<(Turn, u64)> {
         self.need.turn(self.shortage())
     }

@@ -27,7 +27,7 @@ pub(super) struct Budget {
 struct Share {
     /// With counters, the slots of the whole pool; otherwise, the part of this node.
     slots: u32,
-    /// Whether the counter has replied that no slot is left. It is not asked again in this minute.
+    /// Whether the counter has replied that no slot is left. If so, it is not asked again.
     is_dry: bool,
 }
 

@@ -31,9 +31,9 @@ pub enum SlotPolicy {
     /// First come, first served: all nodes of a site draw from one counter, and the nodes of all
     /// sites draw from another.
     ///
-    /// It costs a round trip within the site for each new visitor, and one across the world once
-    /// the slots of the site are used up. It never admits more visitors than there are slots. It
-    /// queues too early only for slots that are reserved for other sites and not used there.
+    /// It costs a round trip within the site for each new visitor, and a second one across the
+    /// world once the site's slots are used up. It never admits more visitors than there are slots.
+    /// It queues too early only for slots that are reserved for other sites and not used there.
     Counters,
     /// Each node may use an equal part of the slots, as if there were fewer nodes: the slots are
     /// divided by `nodes × utilization ^ curve_factor`.

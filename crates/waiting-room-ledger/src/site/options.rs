@@ -55,7 +55,7 @@ pub struct SiteOptions<D = TcpDial> {
     pub(super) site: SiteId,
     pub(super) rules: EscrowRules,
     pub(super) policy: Policy,
-    /// The room of the limit on new visitors in the global ledger, and its rules, if sites share it.
+    /// The room and the rules of the limit on new visitors, if the sites share that limit.
     pub(super) minute: Option<(String, EscrowRules)>,
     addresses: Vec<String>,
     keys: SharedKeys,
@@ -117,8 +117,8 @@ impl<D: Dial> SiteOptions<D> {
         self
     }
 
-    /// Makes all sites share one limit on new visitors: that of another room in the same global
-    /// ledger, with these rules. By default, each site has the limit in the rules of its own room.
+    /// Makes all sites share one limit on new visitors: the limit of another room in the ledger,
+    /// with these rules. By default, each site has the limit in the rules of its own room.
     ///
     /// That room has to be set up for a [rolling minute](EscrowRules::rolling_minute). In any sixty
     /// seconds, all sites together admit no more new visitors than its limit allows, as long as no
@@ -242,7 +242,7 @@ fn check_minute(room: &str, rules: &EscrowRules, policy: Policy) -> Result<(), C
     Err(ConfigError::new(kind, "session", format!("{held:?}"), expected))
 }
 
-/// Checks the rules of a room, and that none of its passes lasts for longer than the ledgers keep its slot.
+/// Checks the rules of a room, and that no pass lasts for longer than the ledgers keep its slot.
 ///
 /// # Errors
 ///

@@ -162,7 +162,7 @@ impl GlobalLedger {
         answers
     }
 
-    /// Handles the request of a site for a new account in place of the account that it names.
+    /// Handles a site's request for a new account in place of the account that it names.
     fn receive_join(&mut self, join: &Join) -> Option<ToSite> {
         let term = self.term;
         let lease = self.rules.lease;

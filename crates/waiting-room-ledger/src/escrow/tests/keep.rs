@@ -81,7 +81,7 @@ impl SlowKeeper {
 }
 
 /// Counterexample B1 from a second review of the protocol: the keeper fails once, and the answer to
-/// a repeated request changes nothing. It carries the total of the grant that was not stored.
+/// a repeated request changes nothing. It has the total of the unstored grant.
 #[test]
 fn a_keeper_that_fails_once_loses_no_change() {
     let mut net = Net::new(5, 2, RULES);

@@ -31,7 +31,7 @@ impl Corrections {
         Self::default()
     }
 
-    /// Puts a site on the list, or ends its draining. The next ledger waits for it as for the others.
+    /// Puts a site on the list, or ends its draining. The next ledger waits for all sites.
     #[must_use]
     pub fn add_site(mut self, site: SiteId) -> Self {
         self.sites.insert(site);

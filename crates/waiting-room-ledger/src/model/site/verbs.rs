@@ -120,7 +120,7 @@ impl SiteLedger {
     /// Ends the session of a visitor. Its pass is void at this site from now on, unless the visitor
     /// is admitted again.
     ///
-    /// The slot is not free before the pass expires, because another site may still honour it.
+    /// The slot is not free before the pass expires: other sites may honour the pass.
     pub fn leave(&mut self, visitor: VisitorId, now: Timestamp) {
         self.advance(now);
         self.borrowers.leave(visitor);
