@@ -55,7 +55,7 @@ pub struct SiteOptions<D = TcpDial> {
     pub(super) site: SiteId,
     pub(super) rules: EscrowRules,
     pub(super) policy: Policy,
-    /// The room and the rules of the limit on new visitors, if the sites share that limit.
+    /// The ledger's room and rules for the limit on new visitors, if the sites share this limit.
     pub(super) minute: Option<(String, EscrowRules)>,
     addresses: Vec<String>,
     keys: SharedKeys,

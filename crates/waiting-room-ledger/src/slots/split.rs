@@ -150,6 +150,6 @@ fn scaled(share: f64) -> u64 {
     (share * SCALE as f64).round() as u64
 }
 
-/// The number of parts of a whole. With this number, the weights of the visitors of a minute at 65
-/// 536 sites still fit into a `u64`.
+/// The number of parts of a whole. With this number, the weights of the visitors of a minute at
+/// 65 536 sites still fit into a `u64`.
 const SCALE: u64 = 10_000;

@@ -116,7 +116,7 @@ fn the_schema_and_the_parser_read_the_same_files() {
                 assert!(!valid.is_valid(&whole), "the schema accepts {whole}");
             }
         }
-        // The examples may lack `rate_limits_file`, which must exist, and settings of the room.
+        // The examples may lack `rate_limits_file`, whose file must exist, and settings of the room.
         let fields = properties.keys().filter(|field| *field != "rate_limits_file");
         let fields = fields.filter(|field| RoomRules::setting(field).is_none());
         assert!(seen.is_superset(&fields.collect()), "the examples of {name:?} have every field");
