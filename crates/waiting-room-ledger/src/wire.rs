@@ -49,7 +49,7 @@ pub(crate) enum FrameError {
     Closed,
     /// A frame is longer than its reader accepts.
     TooLong { given: usize, most: usize },
-    /// The seal is not that of the next frame.
+    /// The seal is not valid for the next frame.
     Seal,
     /// The peer reads too slowly.
     Slow,

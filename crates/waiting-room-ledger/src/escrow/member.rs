@@ -54,7 +54,7 @@ pub(super) struct Part {
     pub(super) unused: u64,
     /// The demand by which reserves are split.
     pub(super) demand: u64,
-    /// Whether it is unknown if there is an account.
+    /// Whether the existence of an account is unknown.
     pub(super) is_unknown: bool,
     /// For a site that lacks slots for waiting visitors: its turn.
     pub(super) turn: Option<Turn>,

@@ -3,10 +3,9 @@
 //! # Fencing
 //!
 //! Each batch is one statement, and thus one transaction and one round trip: it raises the room's
-//! batch number if the term is still that of the holder, and changes accounts only if the number
-//! was raised. A take-over raises the term in the same row. PostgreSQL orders the two with the lock
-//! of that row, so a batch is stored either before the take-over, which then reads it, or not at
-//! all.
+//! batch number if the term is still the holder's term, and changes accounts only if the number was
+//! raised. A take-over raises the term in the same row. PostgreSQL orders the two with the lock of
+//! that row, so a batch is stored either before the take-over, which then reads it, or not at all.
 //!
 //! The batch number has to grow. So a batch whose connection was lost, and which a slow server
 //! process stores late, cannot replace a newer one.

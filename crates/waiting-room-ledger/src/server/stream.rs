@@ -73,7 +73,7 @@ pub(super) async fn serve_site(
         Some(Err(OpenRefused::Standby)) | None => Some("this process is a standby".to_owned()),
     };
     if let Some(sentence) = sentence {
-        // The reason is for the client too, whose log the operator of the site reads.
+        // The client gets the reason, too: the site's operator reads the client's log.
         let _ = writer.write(&mut sealer, &close(&sentence)).await;
         writer.end();
         return Err(sentence);

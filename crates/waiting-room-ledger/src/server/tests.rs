@@ -380,7 +380,7 @@ async fn a_client_that_does_not_go_away_is_disconnected_after_its_first_refusal(
     ours.write_all(&first).await.unwrap();
     for stream in (3..).step_by(2) {
         tokio::time::sleep(Duration::from_secs(1)).await;
-        // It opens streams and says nothing.
+        // The client opens streams and says nothing.
         if served.is_finished() || ours.write_all(&http_frame(1, 4, stream, &head)).await.is_err() {
             break;
         }

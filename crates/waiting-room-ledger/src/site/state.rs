@@ -92,7 +92,7 @@ impl SiteState {
         self.arrivals.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The report of the node to the room. The arrivals in it are not counted again, unless the report
+    /// The report of the node to the room. Its arrivals are not counted again, unless the report
     /// [fails](Self::not_reported).
     pub(super) fn report(&self) -> NodeReport {
         NodeReport {

@@ -281,7 +281,7 @@ impl Sealer {
 pub(crate) struct Opener(pub(super) Numbered);
 
 impl Opener {
-    /// Returns whether the seal is that of the next frame.
+    /// Returns whether the seal is valid for the next frame.
     pub(crate) fn opens(&mut self, content: &[u8], seal: &[u8]) -> bool {
         self.0.mac(content).verify_truncated_left(seal).is_ok()
     }

@@ -163,7 +163,7 @@ impl World {
         }
     }
 
-    /// The most seconds by which an admitted visitor had arrived after one that was still waiting.
+    /// The most seconds by which an admitted visitor had arrived after one who was still waiting.
     fn out_of_order(&self) -> u64 {
         let by = |admitted: &Admitted| {
             admitted.before.map_or(0, |oldest| admitted.arrived.since(oldest).as_secs())
