@@ -11,9 +11,13 @@ pub(crate) struct Settings {
     pub(crate) total_active_users: u32,
     #[serde(deserialize_with = "duration")]
     pub(crate) refresh_interval: Duration,
+    #[serde(deserialize_with = "duration")]
+    pub(crate) session_duration: Duration,
     /// The maximum number of places in the line for one network.
     shares: Option<toml::Value>,
+    #[serde(default)]
     rate_limits: Vec<DescriptorSettings>,
+    #[serde(default)]
     concurrency: Vec<GateSettings>,
 }
 
@@ -123,7 +127,7 @@ mod tests {
     const FILE: &str = r#"
         total_active_users = 1
         refresh_interval = "2s"
-        concurrency = []
+        session_duration = "5m"
         [[rate_limits]]
         rate_limit = { name = "per_ip", unit = "minute", requests_per_unit = 600, burst = 60 }
     "#;
