@@ -54,7 +54,7 @@ pub(crate) async fn strike(site: &Site, network: Network) -> Result<Strike> {
     }
     sleep(FILLING).await;
     let held = site.room(SHOP).await?;
-    let free_streams = streams(site).await?;
+    let free_streams = streams(site, network).await;
     let share = slots / network.share;
     let others = u32::try_from(PEOPLE)?;
     let rounds = (share + u32::from(NEWCOMERS)).div_ceil(slots - share - others);
@@ -105,18 +105,18 @@ async fn come(to: SocketAddr, mut person: Visitor, within: Duration) -> Result<b
     Ok(has_stream)
 }
 
-/// Opens streams with first tickets until one is refused.
-async fn streams(site: &Site) -> Result<Vec<TcpStream>> {
-    let mut open = Vec::new();
-    for number in 0..=u8::MAX {
-        let mut client = site.visitor(Ipv4Addr::new(127, 77, 1, number / 20));
-        client.ask("/").await?;
-        match stream(site.address(), &client).await? {
-            Some(stream) => open.push(stream),
-            None => break,
-        }
+/// Opens as many streams with first tickets as are not refused. The first event comes with a place.
+async fn streams(site: &Site, network: Network) -> Vec<TcpStream> {
+    let mut tries = JoinSet::new();
+    for number in 0..STREAMS {
+        let to = site.address();
+        let mut client = site.visitor((network.address)(number));
+        tries.spawn(timeout(TWO_CHECK_INS, async move {
+            client.ask("/").await?;
+            stream(to, &client).await
+        }));
     }
-    Ok(open)
+    tries.join_all().await.into_iter().filter_map(|stream| stream.ok()?.ok()?).collect()
 }
 
 /// Opens the stream of a visitor, unless it is refused.
@@ -136,6 +136,8 @@ async fn stream(to: SocketAddr, visitor: &Visitor) -> Result<Option<TcpStream>> 
 }
 
 const OK: &[u8; 12] = b"HTTP/1.1 200";
+/// The streams that are tried without a place, more than the room has.
+const STREAMS: u8 = 80;
 /// The clients of the attacker beyond the number of slots.
 const TICKETS: u32 = 250;
 /// The time after which all clients of the attacker have a slot or a place, if they may.
