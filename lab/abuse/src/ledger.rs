@@ -12,7 +12,7 @@ use waiting_room_ledger::{
 };
 use waiting_room_redis::RedisStoreOptions;
 
-use crate::serve::configured;
+use crate::settings::configured;
 
 /// A ledger in this process, and the server that keeps the room of the site.
 #[derive(Debug)]

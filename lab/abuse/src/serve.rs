@@ -27,11 +27,9 @@ use tokio::{
     net::TcpListener,
     select,
 };
-use tower_waiting_room::{
-    StoreFailure, WaitingRoomConfig, WaitingRoomHandle, WaitingRoomLayer, room::Visit,
-};
+use tower_waiting_room::{StoreFailure, WaitingRoomHandle, WaitingRoomLayer, room::Visit};
 
-use crate::ledger;
+use crate::{ledger, settings::configured};
 
 /// The command line of the service.
 #[derive(Args, Clone, Debug)]
@@ -120,12 +118,6 @@ async fn layer(path: &Path, order: &ServeOrder) -> Result<WaitingRoomLayer> {
         config = config.into_builder().room_store(store, StoreFailure::Wait).build()?;
     }
     Ok(WaitingRoomLayer::new(config))
-}
-
-/// Reads a configuration file.
-pub(crate) fn configured(path: &Path) -> Result<WaitingRoomConfig> {
-    let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
-    toml::from_str(&text).with_context(|| path.display().to_string())
 }
 
 /// Answers every path and every method, including preflights.

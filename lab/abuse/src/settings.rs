@@ -4,6 +4,7 @@ use std::{path::Path, time::Duration};
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Deserializer, de::Error};
+use tower_waiting_room::WaitingRoomConfig;
 
 /// The fields of a configuration that determine the bounds.
 #[derive(Clone, Debug, Deserialize)]
@@ -114,6 +115,12 @@ impl LimitSettings {
     pub(crate) fn max_keys(&self) -> Option<u32> {
         self.max_keys
     }
+}
+
+/// Reads a configuration file.
+pub(crate) fn configured(path: &Path) -> Result<WaitingRoomConfig> {
+    let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    toml::from_str(&text).with_context(|| path.display().to_string())
 }
 
 fn duration<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {

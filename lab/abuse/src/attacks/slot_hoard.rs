@@ -4,9 +4,11 @@
 //! they would have if the attacker had its share only, and those in line must get a stream.
 //!
 //! Nothing ends before others wait, so the slots above the share become free within the lifetime of
-//! a pass. The attacker may take as many of them as its share of the line, and those are above its
-//! share of the slots again. The longest wait is therefore as many lifetimes as the people and the
-//! attacker's share of the line need, and the intervals until two check-ins.
+//! a pass, and those in front take them at their next check-in: a round. Of the places that enter the
+//! line, the attacker may have its share at once, and its part of all: `s / (1 - s / L)` places with
+//! a share of `s` of `L` slots. They are served before people who come later, as guests, whose slots
+//! are free again after another round. The longest wait is therefore as many rounds as these places
+//! and the people need, and the intervals until two check-ins.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -57,13 +59,16 @@ pub(crate) async fn strike(site: &Site, network: Network) -> Result<Strike> {
     let free_streams = streams(site, network).await;
     let share = slots / network.share;
     let others = u32::try_from(PEOPLE)?;
-    let rounds = (share + u32::from(NEWCOMERS)).div_ceil(slots - share - others);
-    let within = site.settings.session_duration * 9 / 8 * rounds + TWO_CHECK_INS;
+    let ahead = share * slots / (slots - share);
+    let rounds = (ahead + u32::from(NEWCOMERS)).div_ceil(slots - share - others);
+    let round = site.settings.session_duration * 9 / 8 + CHECK_IN;
+    let within = round * rounds + TWO_CHECK_INS;
     let mut coming = JoinSet::new();
     for number in 0..NEWCOMERS {
         coming.spawn(timeout(within, come(site.address(), site.visitor(newcomer(number)), within)));
     }
-    let (mut let_in, mut with_stream) = (0, 0);
+    let mut let_in = 0;
+    let mut with_stream = 0;
     while let Some(came) = coming.join_next().await {
         if let Ok(Ok(has_stream)) = came? {
             let_in += 1;
@@ -143,6 +148,8 @@ const TICKETS: u32 = 250;
 /// The time after which all clients of the attacker have a slot or a place, if they may.
 const FILLING: Duration = Duration::from_secs(4);
 /// A pass is renewed after an eighth of the session.
-const RENEWED: Duration = Duration::from_millis(500);
+const RENEWED: Duration = Duration::from_millis(375);
+/// The longest interval between two check-ins.
+const CHECK_IN: Duration = Duration::from_secs(3);
 /// A second touch is due after 2 s, and the next check-in after up to 3 s.
 const TWO_CHECK_INS: Duration = Duration::from_secs(5);
