@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
 use anyhow::{Context, Result};
-use tokio::{net::TcpListener, sync::Mutex, task::JoinSet};
+use tokio::{net::TcpListener, sync::Mutex, task::JoinSet, time::sleep};
 use tower_waiting_room::room::RoomRules;
 use waiting_room_engines::{Engine, EngineServer, Persistence};
 use waiting_room_ledger::{
@@ -46,10 +46,11 @@ impl Ledger {
         Ok(ledger)
     }
 
-    /// Closes all connections, and accepts new ones at the same address.
+    /// Closes all connections, and accepts new ones at the same address after a second.
     pub(crate) async fn listen_again(&self) -> Result<SocketAddr> {
         let mut connections = self.connections.lock().await;
         connections.shutdown().await;
+        sleep(RESTART).await;
         let listener = TcpListener::bind(self.address).await?;
         let address = listener.local_addr()?;
         let server = Arc::clone(&self.server);
@@ -88,6 +89,7 @@ fn key() -> Result<SharedKeys> {
 
 /// The time for which the site continues without its ledger.
 pub(crate) const LEASE: Duration = Duration::from_secs(2);
+const RESTART: Duration = Duration::from_secs(1);
 const SITE: SiteId = SiteId::new(1);
 /// A machine that runs an attacker may be busy for a while.
 const DEADLINE: Duration = Duration::from_secs(1);

@@ -70,6 +70,6 @@ const ADDRESSES: u8 = 170;
 const CONNECTIONS: usize = 9;
 /// The connections without a key that a ledger keeps.
 const UNCONFIRMED: u64 = 1_024;
-const PAUSE: Duration = Duration::from_millis(200);
+const PAUSE: Duration = Duration::from_millis(100);
 /// The slots are free, so people wait for one check-in at most.
 const WITHIN: Duration = Duration::from_secs(5);

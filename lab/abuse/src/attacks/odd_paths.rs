@@ -104,6 +104,6 @@ const PIECES: [&str; 6] = ["/.", "a/../", "/", "%2e%2e/", "%252e/", ";a=%2f"];
 const LENGTHS: [(usize, usize); 3] = [(60_000, usize::MAX), (8_192, usize::MAX), (256, 5)];
 /// The time for one kind of path before the next one, so that all kinds run under the same load.
 const TURN: Duration = Duration::from_millis(50);
-/// The maximum ratio to the CPU time of a plain path or header. It is half of the ratio that was measured
+/// The maximum ratio to the CPU time of a plain path. It is half of the ratio that was measured
 /// without the bounds on what is read.
-pub(crate) const TIMES: u64 = 4;
+const TIMES: u64 = 4;

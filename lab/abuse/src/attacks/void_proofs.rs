@@ -74,7 +74,7 @@ pub(crate) async fn strike(site: &Site) -> Result<Strike> {
         ),
         format!("{allowed} runs, {most} answers, 0 places; 18 of {NEWCOMERS} people let in at once"),
     )
-    .asks_for_more_than(allowed + most)
+    .needs(returns.saturating_sub(allowed), "dead pass was sent beyond the limit")
     .needs(given_up, "copy of a ticket that was given up was answered")
     .at_most(allowed, runs, "handler runs by dead passes")
     .at_most(most, answered, "answers to copies")
