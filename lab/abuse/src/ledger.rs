@@ -1,9 +1,10 @@
 //! The ledger of a shop that is a site of several, and the store of this site.
 
-use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
+use std::{net::SocketAddr, path::Path, time::Duration};
 
 use anyhow::{Context, Result};
-use tokio::{net::TcpListener, sync::Mutex, task::JoinSet, time::sleep};
+use cluster::Link;
+use tokio::{net::TcpListener, task::JoinSet};
 use tower_waiting_room::room::RoomRules;
 use waiting_room_engines::{Engine, EngineServer, Persistence};
 use waiting_room_ledger::{
@@ -18,10 +19,10 @@ use crate::settings::configured;
 #[derive(Debug)]
 pub(crate) struct Ledger {
     store: EngineServer,
-    server: Arc<LedgerServer>,
     pub(crate) address: SocketAddr,
-    connections: Mutex<JoinSet<()>>,
-    _holder: JoinSet<()>,
+    /// The way of the site to the ledger.
+    pub(crate) link: Link,
+    _tasks: JoinSet<()>,
 }
 
 impl Ledger {
@@ -33,34 +34,24 @@ impl Ledger {
         let engine = engine.context("neither Redis nor Valkey is installed")?;
         let keeper = MemoryKeeper::new(rules.total_active_users, [SITE], escrow(rules));
         let (holder, handle) = Holder::new(rules.name.as_str(), keeper, HolderTimes::default());
-        let mut holders = JoinSet::new();
-        holders.spawn(holder.run(std::future::pending()));
-        let mut ledger = Self {
-            store: EngineServer::start(engine, Persistence::Never)?,
-            server: LedgerServer::new([(rules.name.clone(), handle)], ServerKeys::new(key()?)),
-            address: SocketAddr::from(([127, 0, 0, 1], 0)),
-            connections: Mutex::default(),
-            _holder: holders,
-        };
-        ledger.address = ledger.listen_again().await?;
-        Ok(ledger)
-    }
-
-    /// Closes all connections, and accepts new ones at the same address after a second.
-    pub(crate) async fn listen_again(&self) -> Result<SocketAddr> {
-        let mut connections = self.connections.lock().await;
-        connections.shutdown().await;
-        sleep(RESTART).await;
-        let listener = TcpListener::bind(self.address).await?;
+        let server = LedgerServer::new([(rules.name.clone(), handle)], ServerKeys::new(key()?));
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
-        let server = Arc::clone(&self.server);
-        connections.spawn(async move { _ = server.listen(&listener).await });
-        Ok(address)
+        let mut tasks = JoinSet::new();
+        tasks.spawn(holder.run(std::future::pending()));
+        tasks.spawn(async move { _ = server.listen(&listener).await });
+        let store = EngineServer::start(engine, Persistence::Never)?;
+        Ok(Self { store, address, link: Link::to(address, Duration::ZERO)?, _tasks: tasks })
     }
 
     /// The arguments of the service with which it becomes the site.
     pub(crate) fn arguments(&self) -> [String; 4] {
-        ["--store".to_owned(), self.store.url(), "--ledger".to_owned(), self.address.to_string()]
+        [
+            "--store".to_owned(),
+            self.store.url(),
+            "--ledger".to_owned(),
+            self.link.address().to_string(),
+        ]
     }
 }
 
@@ -89,7 +80,6 @@ fn key() -> Result<SharedKeys> {
 
 /// The time for which the site continues without its ledger.
 pub(crate) const LEASE: Duration = Duration::from_secs(2);
-const RESTART: Duration = Duration::from_secs(1);
 const SITE: SiteId = SiteId::new(1);
 /// A machine that runs an attacker may be busy for a while.
 const DEADLINE: Duration = Duration::from_secs(1);

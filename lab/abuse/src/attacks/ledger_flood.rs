@@ -1,6 +1,6 @@
 //! Holds all connections that a ledger accepts from clients without a key, from many addresses, and
 //! opens another one for each that is closed. The shop is a site of this ledger. Its connection is
-//! closed once, as by a restart of the ledger. After its lease it lets nobody in without the ledger,
+//! cut once. After its lease it lets nobody in without the ledger,
 //! so people who come then get in only if it has come back.
 
 use std::{
@@ -14,6 +14,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
+use cluster::Weather;
 use tokio::{net::TcpStream, task::JoinSet, time::sleep};
 
 use crate::{
@@ -33,9 +34,11 @@ pub(crate) async fn strike(site: &Site) -> Result<Strike> {
         let from = Ipv4Addr::new(127, 80, address, 1);
         flood.spawn(hold(from, ledger.address, opened));
     }
-    sleep(2 * PAUSE).await;
-    ledger.listen_again().await?;
-    sleep(LEASE * 3 / 2).await;
+    sleep(FILLING).await;
+    ledger.link.set(Weather::Cut);
+    sleep(CUT).await;
+    ledger.link.set(Weather::Clear);
+    sleep(LEASE + PAUSE).await;
     let let_in = newcomers(site, WITHIN).await.len();
     let opened = opened.load(Ordering::Relaxed);
     Ok(Strike::new(
@@ -65,11 +68,14 @@ async fn hold(from: Ipv4Addr, to: SocketAddr, opened: Arc<AtomicU64>) {
     }
 }
 
-/// The addresses of the attacker, and the connections of each: half as many again as the ledger keeps.
+/// The addresses of the attacker, and the connections of each: twice as many as the ledger keeps.
 const ADDRESSES: u8 = 170;
-const CONNECTIONS: usize = 9;
+const CONNECTIONS: usize = 12;
 /// The connections without a key that a ledger keeps.
 const UNCONFIRMED: u64 = 1_024;
-const PAUSE: Duration = Duration::from_millis(100);
+/// The time after which the attacker holds all of them, and that for which the site is cut off.
+const FILLING: Duration = Duration::from_secs(1);
+const CUT: Duration = Duration::from_millis(200);
+const PAUSE: Duration = Duration::from_millis(20);
 /// The slots are free, so people wait for one check-in at most.
 const WITHIN: Duration = Duration::from_secs(5);
