@@ -1,42 +1,12 @@
-//! The figures as tables, as files, and as charts.
-
-use std::{error::Error, fs, path::Path};
+//! The figures as charts.
 
 use svg::Document;
 
 use super::study::Study;
 use crate::{
     chart::{Axis, Bars, Curves, Panel, draw_bars, draw_curves},
-    sheet::{Sheet, csv, table},
+    sheet::Sheet,
 };
-
-/// Prints the tables with their titles, and the bars.
-pub(crate) fn print(study: &Study) {
-    for sheet in study.sheets() {
-        // The figures for each second are only drawn.
-        if sheet.name != study.crowd_seconds.name {
-            println!("{}\n\n{}\n", sheet.title, table(sheet));
-        }
-    }
-    study.bars().iter().for_each(|bar| println!("{bar}"));
-}
-
-/// Writes `gate-*.csv` and `gate-*.svg`. Creates the directory if it does not exist.
-///
-/// # Errors
-///
-/// A file cannot be written.
-pub(crate) fn write(study: &Study, directory: &Path) -> Result<(), Box<dyn Error>> {
-    fs::create_dir_all(directory)?;
-    for sheet in study.sheets() {
-        let file = directory.join(format!("gate-{}.csv", sheet.name));
-        fs::write(file, csv(sheet, "policy", &study.seeds)?)?;
-    }
-    for (name, picture) in pictures(study) {
-        svg::save(directory.join(format!("gate-{name}.svg")), &picture)?;
-    }
-    Ok(())
-}
 
 /// All charts, by name.
 pub(super) fn pictures(study: &Study) -> Vec<(&'static str, Document)> {

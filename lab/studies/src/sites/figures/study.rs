@@ -1,37 +1,40 @@
 //! All tables, with all seeds.
 
-use super::{delays, tables, timelines, worlds::Size};
+use super::{delays, pictures::pictures, tables, timelines};
 use crate::{
     bar::{Bar, Bound},
+    figures::{Figures, Size},
     sheet::Sheet,
 };
 
 /// The results of the study.
 #[derive(Clone, Debug)]
-pub(crate) struct Study {
+pub(super) struct Study {
     pub(super) seeds: Vec<u64>,
     pub(super) sheets: Vec<Sheet>,
 }
 
+/// Runs the study. The result depends on the seeds and the size, not on the number of threads.
+pub(crate) fn run(seeds: &[u64], size: Size) -> Figures {
+    let mut sheets = vec![tables::first_queue(seeds, size), tables::spike(seeds, size)];
+    sheets.extend([delays::delays(seeds), delays::turn(seeds, size)]);
+    sheets.push(tables::dead_site(seeds, size));
+    if size == Size::Full {
+        sheets.extend(tables::ramp(seeds));
+        sheets.push(tables::cut_site(seeds));
+        sheets.extend([timelines::death(seeds), timelines::messages(seeds)]);
+    }
+    let study = Study { seeds: seeds.to_vec(), sheets };
+    Figures {
+        name: "sites",
+        bars: bars(&study),
+        pictures: pictures(&study),
+        seeds: study.seeds,
+        sheets: study.sheets,
+    }
+}
+
 impl Study {
-    /// Runs the study. The result depends on the seeds and the size, not on the number of threads.
-    pub(crate) fn run(seeds: &[u64], size: Size) -> Self {
-        let mut sheets = vec![tables::first_queue(seeds, size), tables::spike(seeds, size)];
-        sheets.extend([delays::delays(seeds), delays::turn(seeds, size)]);
-        sheets.push(tables::dead_site(seeds, size));
-        if size == Size::Full {
-            sheets.extend(tables::ramp(seeds));
-            sheets.push(tables::cut_site(seeds));
-            sheets.extend([timelines::death(seeds), timelines::messages(seeds)]);
-        }
-        Self { seeds: seeds.to_vec(), sheets }
-    }
-
-    /// The bars, which express the known properties of the policies.
-    pub(crate) fn bars(&self) -> Vec<Bar> {
-        bars(self)
-    }
-
     /// The table with this name.
     pub(super) fn sheet(&self, name: &str) -> Option<&Sheet> {
         self.sheets.iter().find(|sheet| sheet.name == name)
@@ -46,7 +49,7 @@ impl Study {
 }
 
 /// All bars of a study.
-pub(super) fn bars(study: &Study) -> Vec<Bar> {
+fn bars(study: &Study) -> Vec<Bar> {
     let sheet = |name| study.sheet(name).expect("a table of every study");
     let first = sheet("first-queue");
     let spike = sheet("spike");

@@ -6,9 +6,12 @@ use super::{
     pictures::pictures,
     study::{Study, of_escrow},
     tables,
-    worlds::{self, Contender, Size},
+    worlds::{self, Contender},
 };
-use crate::sheet::{Column, Sheet};
+use crate::{
+    figures::Size,
+    sheet::{Column, Sheet},
+};
 
 #[test]
 fn v33_divided_evenly_queueing_begins_a_fifth_to_a_third_below_the_limit() {
