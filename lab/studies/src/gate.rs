@@ -33,4 +33,4 @@ mod traffic;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use self::study::run;
+pub(crate) use self::output::run;

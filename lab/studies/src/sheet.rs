@@ -62,6 +62,12 @@ impl Sheet {
         Self { name, title, what: "policy", columns, lines: lines.collect() }
     }
 
+    /// Returns those of the study's seeds with which this sheet was measured.
+    pub(crate) fn seeds_of<'a>(&self, seeds: &'a [u64]) -> &'a [u64] {
+        let count = self.lines.first().and_then(|line| line.figures.first());
+        &seeds[..count.map_or(0, |figure| figure.0.len())]
+    }
+
     /// Names what the lines stand for, instead of policies.
     pub(crate) fn by(self, what: &'static str) -> Self {
         Self { what, ..self }
@@ -178,8 +184,7 @@ pub(crate) fn csv(sheet: &Sheet, seeds: &[u64]) -> Result<String, Box<dyn Error>
         [sheet.what, "seed"].into_iter().chain(sheet.columns.iter().map(|column| column.name)),
     )?;
     for line in &sheet.lines {
-        let count = line.figures.first().map_or(0, |figure| figure.0.len());
-        for (index, seed) in seeds.iter().enumerate().take(count) {
+        for (index, seed) in sheet.seeds_of(seeds).iter().enumerate() {
             let figures = line.figures.iter().map(|figure| number(figure.0[index]));
             file.write_record([line.name.clone(), seed.to_string()].into_iter().chain(figures))?;
         }

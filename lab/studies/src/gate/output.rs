@@ -1,15 +1,36 @@
-//! The figures as charts.
+//! The figures of all experiments, and their charts.
 
 use svg::Document;
 
-use super::study::Study;
+use super::study::{Study, bars, measure};
 use crate::{
     chart::{Axis, Bars, Curves, Panel, draw_bars, draw_curves},
+    figures::{Figures, Size},
     sheet::Sheet,
 };
 
+/// Runs all experiments.
+pub(crate) fn run(seeds: &[u64], size: Size) -> Figures {
+    let study = measure(seeds, size);
+    Figures {
+        name: "gate",
+        bars: bars(&study),
+        pictures: pictures(&study),
+        seeds: study.seeds,
+        sheets: vec![
+            study.cliff,
+            study.overload,
+            study.overload_noticed,
+            study.bursts,
+            study.fairness,
+            study.crowd,
+            study.crowd_seconds,
+        ],
+    }
+}
+
 /// All charts, by name.
-pub(super) fn pictures(study: &Study) -> Vec<(&'static str, Document)> {
+fn pictures(study: &Study) -> Vec<(&'static str, Document)> {
     let cliff = &study.cliff;
     let seconds = &study.crowd_seconds;
     let bars = |sheet: &Sheet, columns| {

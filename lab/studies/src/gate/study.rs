@@ -2,12 +2,10 @@
 
 use std::time::Duration;
 
-use super::{
-    crowd_experiment, experiments, open_loop::Span, output::pictures, traffic::Abandonment,
-};
+use super::{crowd_experiment, experiments, open_loop::Span, traffic::Abandonment};
 use crate::{
     bar::{Bar, Bound},
-    figures::{Figures, Size},
+    figures::Size,
     sheet::Sheet,
 };
 
@@ -25,10 +23,10 @@ pub(super) struct Study {
 }
 
 /// Runs all experiments. The result depends on the seeds and the size, not on the number of threads.
-pub(crate) fn run(seeds: &[u64], size: Size) -> Figures {
+pub(super) fn measure(seeds: &[u64], size: Size) -> Study {
     let span = size.span();
     let (crowd, crowd_seconds) = crowd_experiment::crowd(seeds);
-    let study = Study {
+    Study {
         seeds: seeds.to_vec(),
         cliff: experiments::cliff(seeds, span, size.steps()),
         overload: experiments::overload(seeds, span, Abandonment::Unnoticed),
@@ -37,21 +35,6 @@ pub(crate) fn run(seeds: &[u64], size: Size) -> Figures {
         fairness: experiments::fairness(seeds, span),
         crowd,
         crowd_seconds: crowd_seconds.by("second"),
-    };
-    Figures {
-        name: "gate",
-        bars: bars(&study),
-        pictures: pictures(&study),
-        seeds: study.seeds,
-        sheets: vec![
-            study.cliff,
-            study.overload,
-            study.overload_noticed,
-            study.bursts,
-            study.fairness,
-            study.crowd,
-            study.crowd_seconds,
-        ],
     }
 }
 
@@ -87,7 +70,7 @@ impl Size {
 }
 
 /// All bars of a study.
-fn bars(study: &Study) -> Vec<Bar> {
+pub(super) fn bars(study: &Study) -> Vec<Bar> {
     let default = |name: &str| name.starts_with("ControlledDelay (default)");
     let fair = |name: &str| name.starts_with("FairByTenant(Each), 1 name");
     let gates = |name: &str| name.starts_with("virtual slot");

@@ -137,7 +137,7 @@ fn the_default_discipline_is_useful_again_soon_after_an_overload_begins() {
 #[test]
 fn a_quick_study_meets_the_bars_and_names_its_seed_in_every_file_and_picture() {
     let seeds = seeds(1);
-    let study = study::run(&seeds, Size::Quick);
+    let study = output::run(&seeds, Size::Quick);
     let bars = study.bars;
     // A bar that finds no line would be missing from this list.
     assert_eq!(bars.len(), 6, "{bars:#?}");

@@ -7,13 +7,6 @@ use crate::{
     sheet::Sheet,
 };
 
-/// The results of the study.
-#[derive(Clone, Debug)]
-pub(super) struct Study {
-    pub(super) seeds: Vec<u64>,
-    pub(super) sheets: Vec<Sheet>,
-}
-
 /// Runs the study. The result depends on the seeds and the size, not on the number of threads.
 pub(crate) fn run(seeds: &[u64], size: Size) -> Figures {
     let mut sheets = vec![tables::first_queue(seeds, size), tables::spike(seeds, size)];
@@ -24,33 +17,19 @@ pub(crate) fn run(seeds: &[u64], size: Size) -> Figures {
         sheets.push(tables::cut_site(seeds));
         sheets.extend([timelines::death(seeds), timelines::messages(seeds)]);
     }
-    let study = Study { seeds: seeds.to_vec(), sheets };
     Figures {
         name: "sites",
-        bars: bars(&study),
-        pictures: pictures(&study),
-        seeds: study.seeds,
-        sheets: study.sheets,
-    }
-}
-
-impl Study {
-    /// The table with this name.
-    pub(super) fn sheet(&self, name: &str) -> Option<&Sheet> {
-        self.sheets.iter().find(|sheet| sheet.name == name)
-    }
-
-    /// The seeds of the values in a table.
-    pub(super) fn seeds_of(&self, sheet: &Sheet) -> &[u64] {
-        let count = sheet.lines.first().and_then(|line| line.figures.first());
-        let count = count.map_or(0, |figure| figure.0.len());
-        &self.seeds[..count]
+        bars: bars(&sheets),
+        pictures: pictures(seeds, &sheets),
+        seeds: seeds.to_vec(),
+        sheets,
     }
 }
 
 /// All bars of a study.
-fn bars(study: &Study) -> Vec<Bar> {
-    let sheet = |name| study.sheet(name).expect("a table of every study");
+fn bars(sheets: &[Sheet]) -> Vec<Bar> {
+    let in_study = |name: &str| sheets.iter().find(|sheet| sheet.name == name);
+    let sheet = |name| in_study(name).expect("a table of every study");
     let first = sheet("first-queue");
     let spike = sheet("spike");
     let delay = sheet("delay");
@@ -62,8 +41,7 @@ fn bars(study: &Study) -> Vec<Bar> {
     // the bar, and a single seed may miss it.
     let usual = |column, bound| Bar::of_mean(first, column, |name| name == "Even", bound);
     let in_full = |name, column| {
-        study
-            .sheet(name)
+        in_study(name)
             .map_or_else(Vec::new, |sheet| of(sheet, column, "Escrow", Bound::AtMost(100.0)))
     };
     [

@@ -4,7 +4,7 @@
 use super::{
     delays,
     pictures::pictures,
-    study::{Study, of_escrow},
+    study::of_escrow,
     tables,
     worlds::{self, Contender},
 };
@@ -24,9 +24,8 @@ fn v33_divided_evenly_queueing_begins_a_fifth_to_a_third_below_the_limit() {
 
 #[test]
 fn a_table_that_was_measured_and_has_a_picture_is_drawn() {
-    let study =
-        Study { seeds: vec![1], sheets: vec![tables::spike(&[1], Size::Quick), escrow(0.0)] };
-    let drawn: Vec<_> = pictures(&study).into_iter().map(|(name, _)| name).collect();
+    let sheets = [tables::spike(&[1], Size::Quick), escrow(0.0)];
+    let drawn: Vec<_> = pictures(&[1], &sheets).into_iter().map(|(name, _)| name).collect();
     assert_eq!(drawn, ["spike"]);
 }
 
