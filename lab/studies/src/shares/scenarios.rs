@@ -93,7 +93,7 @@ pub(super) const CROWDS: [Crowd; 7] = [
     Crowd {
         name: "a school of 300 among 600 others",
         groups: &[people(600, ANYWHERE, [0, 60]), people(300, [1, 1, 1], [0, 60])],
-        has_bar: false,
+        has_bar: true,
     },
     Crowd {
         name: "a school of 300 among 300 others",

@@ -62,7 +62,8 @@ pub(crate) fn run(seeds: &[u64], size: Size) -> Figures {
 /// How long a crowd waits with the default rules, and compared with neither shares nor a longest
 /// visit: everyone, and those of the network in question.
 fn waits(crowd: &Crowd, size: Size, seed: u64) -> Vec<f64> {
-    let part = if size == Size::Full { 10 } else { 3 };
+    let total: u32 = crowd.groups.iter().map(|group| group.size).sum();
+    let part = if size == Size::Full || total < 1_000 { 10 } else { 3 };
     let groups = crowd.groups.iter().map(|group| Group { size: group.size * part / 10, ..*group });
     let groups: Vec<_> = groups.collect();
     let [with, without] = [MODES[0], MODES[3]].map(|mode| run_world(mode, &groups, seed, DAYS));
