@@ -35,6 +35,9 @@ fn requests_share_a_key_if_they_share_every_part_of_it() {
     let cookies = Key::cookie("a").and(Key::cookie("b"));
     let both = |line| hash(&cookies, get("/").header("cookie", line));
     assert_ne!(both("a=1; b=23"), both("a=12; b=3"));
+    // Only the beginning of a long value counts, so no client chooses the cost of its key.
+    let [short, long] = [MAX_LEN, 2 * MAX_LEN].map(|len| with(&"x".repeat(len), "/"));
+    assert_eq!(short, long);
 }
 
 #[test]

@@ -80,6 +80,9 @@ fn expired_entries_are_forgotten_a_few_at_a_time() {
     }
     // One visitor comes per second, and a pass lasts 90 s, so the last 90 passes are still valid.
     assert_eq!((sessions.known.len(), sessions.due.lock().unwrap().len()), (90, 90));
+    let later = pass(10_000, NOW + Duration::from_secs(20_000));
+    sessions.end_by_ticket(later.id, later.last_check_in, later.expires_at);
+    assert_eq!(sessions.known.len(), 87, "four are removed for the one that is added");
 }
 
 #[test]

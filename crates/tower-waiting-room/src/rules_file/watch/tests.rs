@@ -64,6 +64,13 @@ fn a_file_is_noticed_however_it_is_replaced() {
     fs::remove_file(&scene.path).unwrap();
     fs::write(&scene.path, "deleted, and created").unwrap();
     scene.becomes("deleted, and created");
+    // A copy may keep the time of its original.
+    let scene = Scene::of_a_file();
+    fs::write(scene.beside("limits.yaml~"), "copied").unwrap();
+    let copy = fs::File::options().append(true).open(scene.beside("limits.yaml~")).unwrap();
+    copy.set_modified(std::time::UNIX_EPOCH).unwrap();
+    fs::rename(scene.beside("limits.yaml~"), &scene.path).unwrap();
+    scene.becomes("copied");
 }
 
 /// Kubernetes mounts a `ConfigMap` with links like the first two. If the target is in another
