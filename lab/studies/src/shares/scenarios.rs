@@ -60,24 +60,20 @@ const CHECKS_IN_AFTER: Duration = Duration::from_secs(150);
 const RUSH: [u64; 2] = [0, 600];
 const ANYWHERE: [u32; 3] = [0, 0, 0];
 
-pub(super) const CROWDS: [Crowd; 7] = [
+pub(super) const CROWDS: [Crowd; 6] = [
     Crowd {
-        name: "a school of 300 behind one IPv4, in a crowd of 10 000",
-        groups: &[people(9_700, ANYWHERE, RUSH), people(300, [1, 1, 1], RUSH)],
-        has_bar: true,
-    },
-    Crowd {
-        name: "the same, and the school arrives within one minute",
+        name: "a school of 300 in 10 000",
+        // The school arrives within a minute.
         groups: &[people(9_700, ANYWHERE, RUSH), people(300, [1, 1, 1], [300, 360])],
         has_bar: true,
     },
     Crowd {
-        name: "a carrier with 40 % of 10 000 in one /16",
+        name: "a carrier with 40 % in one /16",
         groups: &[people(6_000, ANYWHERE, RUSH), people(4_000, [1, 16, 8], RUSH)],
         has_bar: true,
     },
     Crowd {
-        name: "10 000 phones on IPv6, 45 % of one carrier",
+        name: "phones on IPv6",
         groups: &[
             people(3_500, [1, 64, 0], RUSH),
             people(2_000, [1, 64, 0], RUSH),
@@ -86,7 +82,7 @@ pub(super) const CROWDS: [Crowd; 7] = [
         has_bar: true,
     },
     Crowd {
-        name: "a carrier with 60 % of 10 000 in one /16",
+        name: "a carrier with 60 % in one /16",
         groups: &[people(4_000, ANYWHERE, RUSH), people(6_000, [1, 16, 8], RUSH)],
         has_bar: false,
     },

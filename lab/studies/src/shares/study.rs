@@ -22,7 +22,8 @@ pub(crate) fn run(seeds: &[u64], size: Size) -> Figures {
     let crowds: Vec<_> = crowds.map(|crowd| (crowd.name.to_owned(), crowd)).collect();
     let head = ("crowds", "Honest crowds in front of 200 slots: how long they wait");
     let crowds =
-        Sheet::measure(head, WAITS, seeds, &crowds, |crowd, seed| waits(crowd, size, seed));
+        Sheet::measure(head, WAITS, seeds, &crowds, |crowd, seed| waits(crowd, size, seed))
+            .by("scenario");
 
     let attacks = ATTACKS.iter().filter(|attack| is_full || attack.within.is_some());
     let attacks: Vec<_> = attacks.map(|attack| (attack.name.to_owned(), attack)).collect();
@@ -35,7 +36,8 @@ pub(crate) fn run(seeds: &[u64], size: Size) -> Figures {
             modes.iter().flat_map(|mode| entries(attack, *mode, seed)).collect();
         figures.resize(ENTRIES.len(), f64::NAN);
         figures
-    });
+    })
+    .by("scenario");
 
     let mut bars = Vec::new();
     for crowd in CROWDS.iter().filter(|crowd| crowd.has_bar) {
