@@ -18,6 +18,9 @@ echo "== the gate under too many requests"
 cargo lab waiting-room-studies -- gate \
     --seed 17 --seed 18 --seed 19 --seed 20 --seed 21 --out docs/figures
 
+echo "== the shares of networks: crowds and attacks"
+cargo lab waiting-room-studies -- shares --out docs/figures
+
 echo "== many sites that share one limit"
 cargo lab waiting-room-studies -- figures --out docs/figures
 

@@ -30,7 +30,7 @@ async fn the_store_obeys_the_rule_as_the_model_does() {
     let lives = Cell::new(0);
     let mut refused = 0;
     for seed in 0..SEEDS {
-        let plan = SuitePlan::new(seed, COMMANDS).narrow_places_only();
+        let plan = SuitePlan::new(seed, COMMANDS);
         refused += agrees(plan, async |rules, clock| {
             lives.set(lives.get() + 1);
             let options = RedisStoreOptions::new().deadline(Duration::from_secs(10));

@@ -1,7 +1,7 @@
 //! Time and randomness: the clock of the stages, and all random bytes that this crate uses.
 //!
 //! All random bytes come from the operating system. Each thread reads them in blocks, because a
-//! system call for each nonce would cost more than the nonce is worth. If a process forks after it
+//! system call for each nonce would be expensive. If a process forks after it
 //! has sealed its first token, parent and child use the same nonces, which breaks the encryption of
 //! both. A process that forks must therefore do so before it seals a token.
 
@@ -38,7 +38,7 @@ pub(crate) fn random_visitor_id() -> VisitorId {
     VisitorId::new(u128::from_le_bytes(random_bytes()))
 }
 
-/// Returns `N` bytes that clients cannot predict, from the block of this thread. No byte is returned
+/// Returns `N` unpredictable bytes from the block of this thread. No byte is returned
 /// twice.
 ///
 /// # Panics

@@ -113,7 +113,7 @@ mod tests {
     use super::*;
     use crate::{Concurrency, Quota, RateLimit, WaitingRoomConfig, WaitingRoomLayer};
 
-    /// Returns the body of the application, to compare its address.
+    /// The application: answers with `hello`.
     async fn hello(_: Request<Body>) -> Result<Response<Body>, Infallible> {
         Ok(Response::new(Body::from("hello")))
     }

@@ -16,11 +16,11 @@
 //! request and the inner service. The inner service is driven to readiness only when the request is
 //! forwarded.
 //!
-//! A request that does not involve a room is `Direct` once it is forwarded. Of its journey, the
-//! layer keeps only the permits, and the rate report if headers show it. Without either, the layer
-//! only polls the inner service. In a layer in which only the limits decide, they decide before a
-//! journey exists, and a request that they allow never gets one. A request that the layer answers
-//! at once is `Answered`, and only the answer is kept.
+//! A request that does not involve a room is `Direct` once it is forwarded. The layer then keeps
+//! only the request's permits, and its rate report if headers show the report. Without permits and
+//! report, the layer only polls the inner service. In a layer in which only rate limits decide,
+//! they decide before a journey exists, and a request that they allow never gets a journey. A
+//! request that the layer answers at once is `Answered`, and only the answer is kept.
 //!
 //! If the inner service is ready while the future is created, the request is forwarded to it at
 //! once, without a copy of the service. Otherwise the request enters `Forward` and waits.
@@ -172,7 +172,7 @@ where
     }
 
     /// Creates the future of a request in a layer in which only the limits decide. A request that
-    /// they allow needs no journey, because only their report may still be needed.
+    /// the limits allow needs no journey: at most, their report is added to the response later.
     fn rated(pipeline: &Arc<Pipeline>, inner: &mut S, mut request: Request<B>) -> Self {
         let findings = Findings::default();
         let clock = RequestClock::default();
@@ -189,8 +189,8 @@ where
         })
     }
 
-    /// Creates the future of a request that belongs to this room or to another one, depending on
-    /// which server interprets it.
+    /// Creates the future of a request that may belong to this room or to another one, depending on
+    /// how a server interprets it.
     pub(crate) fn ambiguous(pipeline: &Arc<Pipeline>, inner: &mut S, request: Request<B>) -> Self {
         let findings = Findings::default();
         let clock = RequestClock::default();

@@ -1,6 +1,6 @@
 //! The pages of `docs/guide` as pages of the documentation. The folder `guide` of this crate is a
-//! link to them. `links.md` stands before each page: the first definition of a link is the one that
-//! counts, so its links lead to modules here, and to files elsewhere.
+//! link to these pages. `links.md` is inserted before each page. Since the first definition of a
+//! link counts, links lead to modules in the documentation, and to files in the repository.
 
 macro_rules! page {
     ($($module:ident: $file:literal,)*) => {$(

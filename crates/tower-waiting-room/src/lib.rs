@@ -67,19 +67,19 @@
 //! ```
 //!
 //! The layer owns the state of limits and gates, so a layer that is mounted on several routes
-//! enforces common limits. Several nodes share theirs through a store, such as those of the
-//! `waiting-room-redis` crate.
+//! enforces common limits. Several nodes share limits and gates through a store, such as those of
+//! the `waiting-room-redis` crate.
 //!
 //! # What the layer needs
 //!
-//! - Limits by address and the places of a network need the address of the connection. With axum,
+//! - Limits by address and the shares of networks need the address of the connection. With axum,
 //!   serve the application with `into_make_service_with_connect_info::<SocketAddr>()`. With tonic,
 //!   enable the `tonic` feature. With any other server, insert a [`PeerAddr`](request::PeerAddr) into
 //!   the extensions of each request. Otherwise, limits by address answer with status 500, and the log
 //!   or a line on standard error describes the fix.
 //! - A gate and a [leaky queue](rate::Algorithm::LeakyQueue) delay requests with tokio's timer.
 //!   Without a tokio runtime with time enabled, they refuse every request that would have to wait.
-//! - The layer belongs inside of CORS and tracing, and outside of compression and timeouts
+//! - The layer belongs inside CORS and tracing, and outside compression and timeouts
 //!   ([why](guide::wiring#where-the-layer-belongs)).
 //!
 //! # What it does not do
@@ -96,15 +96,15 @@
 //! - To end a session, for example after a purchase, send the response header
 //!   `waiting-room-command: revoke`, or use the [`Visit`](room::Visit) in the extensions of the
 //!   request.
-//! - To find out why a response was given, read the [`Reason`] in its extensions with
+//! - To find out the reason for a response, read the [`Reason`] in its extensions with
 //!   [`reason_of`](respond::reason_of).
 //! - To observe or change the layer at runtime, use a [`WaitingRoomHandle`]. The crate
-//!   `waiting-room-dashboard` builds a page for the operator from it.
+//!   `waiting-room-dashboard` uses the handle to build a page for the operator.
 //!
 //! # Stability
 //!
-//! What is documented as *young* works as described and is tested like everything else, but has been
-//! in use for a short time: it may change in any release, with an entry in the changelog. Everything
+//! A feature that is documented as *young* works as described and is tested like all others, but is
+//! new: it may change in any release, with an entry in the changelog. Everything
 //! else follows SemVer.
 //!
 //! # Features

@@ -29,9 +29,9 @@ pub enum Misconfiguration {
     /// All IPv4 addresses or all IPv6 addresses are configured as trusted proxies, so any client
     /// can claim any address.
     EveryoneTrusted,
-    /// A request contained a forwarding header, such as `X-Forwarded-For`, but no header with an
-    /// address that the layer is configured to read from the request's peer. If a proxy sent the
-    /// header, all clients of that proxy are counted as one client.
+    /// A request contained a forwarding header, such as `X-Forwarded-For`, but not the header that
+    /// the layer is configured to read from this peer. If a proxy sent the forwarding header, all
+    /// clients of that proxy are counted as one client.
     ForwardedHeaderIgnored,
     /// The header that states the client's address must occur once, but occurred several times. The
     /// header is ignored, and the address of the connection is used instead.
@@ -53,8 +53,8 @@ pub enum Misconfiguration {
     /// No tokio runtime is running. Requests that would have to wait for a permit or in a leaky
     /// queue are refused, and stalled readers of responses are not detected.
     NoRuntime,
-    /// Visitors wait, while one network holds more than ten slots or places, and more than its
-    /// [share](crate::room::Shares). It is found when the figures of the room are read.
+    /// While visitors wait, one network holds more than ten slots or places, and more than its
+    /// [share](crate::room::Shares). This is found when the figures of the room are read.
     OneNetwork,
     /// The address of the connection is unknown, but a limit, a gate, a bypass rule or the
     /// shares of the room need it. A hard per-address limit or a per-address gate refuses the

@@ -67,8 +67,8 @@ pub use waiting_room_core::{
     },
 };
 
-/// Scheduled events: the types for [`event`](crate::config::WaitingRoomConfigBuilder::event) and of
-/// the [handle](crate::handle::RoomHandle::set_schedule).
+/// Scheduled events: the types for [`event`](crate::config::WaitingRoomConfigBuilder::event) and
+/// for the [handle](crate::handle::RoomHandle::set_schedule).
 #[cfg(feature = "room")]
 pub mod event {
     #[doc(no_inline)]

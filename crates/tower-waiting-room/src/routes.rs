@@ -28,10 +28,10 @@
 //!
 //! Servers behind the layer may interpret one path in several ways, for example `/sale/../shop`. If
 //! a visitor could choose the room of such a request, a pass of an empty room would open a full
-//! one. The layer therefore considers every interpretation. If they belong to different rooms, or
-//! if the target and the `Host` header name hosts with different rooms, the request is answered
-//! with 400 and the reason `refused:ambiguous_route`. If only some of them belong to a room, that
-//! room applies.
+//! one. The layer therefore considers every interpretation. If the interpretations belong to
+//! different rooms, or if the target and the `Host` header name hosts with different rooms, the
+//! request is answered with 400 and the reason `refused:ambiguous_route`. If only some
+//! interpretations belong to a room, that room applies.
 //!
 //! # Cookies
 //!

@@ -20,8 +20,8 @@
 //! to the requests that match all descriptors from the root down to the rule.
 //!
 //! Among sibling descriptors with the same key, those whose `value` matches the request take
-//! precedence: the sibling without a value does not apply to that request, nor do the descriptors
-//! nested in it. The key determines how values are compared. An address, for example, matches every
+//! precedence: neither the sibling without a value nor the descriptors nested in it apply to that
+//! request. The key determines how values are compared. An address, for example, matches every
 //! network that contains it. Two siblings can therefore match the same request, in which case both
 //! apply.
 //!

@@ -22,7 +22,7 @@ pub use crate::{body::ResponseBody, future::ResponseFuture};
 /// A service behind a waiting room, created by a [`WaitingRoomLayer`](crate::WaitingRoomLayer).
 ///
 /// The service is always ready, and readiness reserves no capacity. A verdict depends on the
-/// request. The layer therefore reaches it in `call` or later, and drives the inner service to
+/// request, so the layer obtains the verdict in `call` or later, and drives the inner service to
 /// readiness only for requests that are forwarded. An inner service that is not ready therefore
 /// delays only forwarded requests, and never the layer's own answers.
 ///

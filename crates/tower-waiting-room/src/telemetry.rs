@@ -192,7 +192,8 @@ impl Telemetry {
         let in_force = loads("in_force");
         let refused = loads("refused");
         if error.is_none() { in_force } else { refused }.increment(1);
-        // The gauge exists from the first attempt too, before the next call of `record`.
+        // Set here as well, so that the gauge exists from the first attempt and not only from the
+        // next `record`.
         #[cfg(feature = "metrics")]
         self.rules_file_gauge(error.is_some());
     }

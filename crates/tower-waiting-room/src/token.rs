@@ -25,7 +25,7 @@
 //! that store no cookies. `Transport::find` searches the cookies and the header.
 //!
 //! A third kind of token is a ticket in a link, with which its visitor continues on another device
-//! (`room/stage/scripts.rs`). It has the layout of a ticket, and is neither a pass nor a ticket.
+//! (`room/stage/scripts.rs`). It has the layout of a ticket, but is neither a pass nor a ticket.
 //!
 //! This module does not decide whether a place is still kept or a session has ended, because only
 //! the room has this information. A copied token is as good as the original until it expires.

@@ -24,8 +24,8 @@ impl EventList {
     pub(super) const MAX_EVENTS: usize = 64;
 
     /// Reads a list of events. An event is left out if one of its fields has a value that
-    /// Cloudflare's API cannot return, if its times contradict each other, or if it cannot be in a
-    /// schedule with the events before it.
+    /// Cloudflare's API cannot return, if its times contradict each other, or if it conflicts with
+    /// the events before it.
     pub(super) fn read(list: Vec<Value>) -> Self {
         let mut events = Self::default();
         for (index, event) in list.into_iter().enumerate() {
@@ -163,7 +163,7 @@ fn with(event: Event, name: &str, value: SettingValue) -> Event {
     }
 }
 
-/// A point in time, and how it is written.
+/// A point in time, and its text.
 struct Written {
     at: Timestamp,
     text: String,

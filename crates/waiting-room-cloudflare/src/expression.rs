@@ -46,7 +46,7 @@ struct Word {
     kind: Kind,
     /// The text of the word; for a string, its content.
     text: String,
-    /// Where the word begins and ends in the expression.
+    /// The beginning and the end of the word in the expression.
     span: (usize, usize),
 }
 
@@ -120,7 +120,7 @@ struct Parser<'a> {
 }
 
 impl Parser<'_> {
-    /// Reads conditions that are joined by `or`, which binds the least.
+    /// Reads conditions that are joined by `or`, which binds least tightly.
     fn either(&mut self) -> Result<Vec<Branch>, &'static str> {
         let mut all = self.both()?;
         while self.take_one(&["or", "||"]) {
@@ -283,7 +283,7 @@ fn check_number(branches: usize) -> Result<(), &'static str> {
 /// The path of a request, without the query.
 const PATH: &str = "http.request.uri.path";
 
-/// The signs of two characters.
+/// The signs that consist of two characters.
 const SIGNS: [&str; 9] = ["==", "!=", "&&", "||", "^^", "<=", ">=", "=~", "!~"];
 
 /// The maximum length of an expression in bytes, the same as Cloudflare's.
@@ -292,5 +292,5 @@ const MAX_LEN: usize = 4096;
 /// The maximum number of nested parentheses and negations.
 const MAX_DEPTH: usize = 32;
 
-/// The maximum number of branches of one expression. A layer has the same maximum of rules.
+/// The maximum number of branches of one expression. A layer has the same maximum number of rules.
 const MAX_BRANCHES: usize = 100;

@@ -1,5 +1,5 @@
-//! The fields of one JSON object, taken one by one, with errors that name them, and the fields that
-//! do not carry over.
+//! Takes the fields of a JSON object one by one, with errors that name them, and lists the fields
+//! that do not carry over.
 
 use std::{fmt, time::Duration};
 
@@ -35,7 +35,7 @@ impl JsonFields {
         }
     }
 
-    /// Returns the path of a field, for the list of what is unsupported.
+    /// Returns the path of a field, for the list of unsupported settings.
     pub(super) fn path(&self, field: &str) -> String {
         match &*self.of {
             "" => field.to_owned(),
@@ -171,7 +171,7 @@ impl JsonFields {
 pub struct Unsupported {
     /// The field, such as `turnstile_mode` or `rules[2].expression`.
     pub field: String,
-    /// The reason, with the value of the field and with what to do instead.
+    /// The reason, with the value of the field and an alternative.
     pub why: String,
 }
 
@@ -180,7 +180,7 @@ impl Unsupported {
         Self { field: field.into(), why: why.into() }
     }
 
-    /// Describes an element of a list that cannot be used. The other elements can.
+    /// Describes an element of a list that cannot be used. The other elements are used.
     pub(super) fn left_out(field: impl Into<String>, error: ConfigError) -> Self {
         Self::new(field, format!("it is left out, because {error}"))
     }

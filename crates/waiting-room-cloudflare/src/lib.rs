@@ -2,7 +2,7 @@
 //!
 //! A [`WaitingRoom`] reads the JSON of Cloudflare's API: a room, its bypass rules and its events.
 //! Settings with a counterpart here become a configuration and a schedule. All others are listed as
-//! [`Unsupported`], each with the reason and with what to do instead, so nothing is lost silently.
+//! [`Unsupported`], each with the reason and an alternative, so nothing is lost silently.
 //!
 //! ```
 //! use tower_waiting_room::WaitingRoomLayer;
@@ -28,7 +28,7 @@
 //! # Ok::<(), tower_waiting_room::ConfigError>(())
 //! ```
 //!
-//! # What becomes of what
+//! # How fields are converted
 //!
 //! A `WaitingRoom` becomes the fields of a configuration file ([`WaitingRoom::to_toml`]), and its
 //! configuration ([`WaitingRoom::config`]) is that of this file. The page `from-cloudflare.md` in
@@ -38,8 +38,8 @@
 //! therefore sends a page with the status 200, the page is sent with 200 here too, although the
 //! default of the layer is 503.
 //!
-//! A field with the name of a [setting][`RoomRules::SETTINGS`] of the layer's rooms is that setting, with
-//! its bounds. Cloudflare writes durations in minutes.
+//! A field with the same name as a [setting][`RoomRules::SETTINGS`] of the layer's rooms becomes
+//! that setting, with its bounds. Cloudflare writes durations in minutes.
 //!
 //! [`RoomRules::SETTINGS`]: waiting_room_core::RoomRules::SETTINGS
 //!
@@ -47,8 +47,9 @@
 //!
 //! A value of the room that Cloudflare's API cannot return is an error that names the field: a
 //! negative number, a number in quotation marks, a page of more than 1 MiB. An unknown field is
-//! [`Unsupported`], because the API gains fields over time. So is a rule, an event or a route with
-//! such a value, such as an event that ends before it starts: it is left out, and the others are not.
+//! [`Unsupported`], because the API gains fields over time. A rule, event or route with such a
+//! value, for example an event that ends before it starts, is also unsupported, and only this
+//! element is left out.
 
 #![forbid(unsafe_code)]
 

@@ -20,7 +20,7 @@ use crate::{
     rules::BypassRules,
 };
 
-/// A room of Cloudflare Waiting Room, converted.
+/// A converted room of Cloudflare Waiting Room.
 ///
 /// The [crate documentation](crate) has an example.
 #[derive(Clone, Debug)]
@@ -141,9 +141,8 @@ impl WaitingRoom {
         Schedule::new(self.events())
     }
 
-    /// Returns the configuration of the room as a TOML file, which
-    /// [`WaitingRoomConfig`] can be deserialized from. The file contains neither the events nor
-    /// keys.
+    /// Returns the configuration of the room as a TOML file, from which a [`WaitingRoomConfig`] can
+    /// be deserialized. The file contains neither the events nor keys.
     ///
     /// # Errors
     ///
@@ -227,7 +226,7 @@ impl WaitingRoom {
     fn read(&mut self, mut fields: JsonFields) -> Read<()> {
         let name = fields.text("name")?;
         self.set("name", fields.required("name", name)?);
-        // Sessions take 5 minutes by default.
+        // Sessions last 5 minutes by default.
         self.set("session_duration", written(SettingValue::from(Duration::from_secs(300))));
         self.read_method(&mut fields)?;
         // Cloudflare has `suspended` and `queue_all` in place of a mode.

@@ -18,7 +18,7 @@ pub(super) struct BypassRules {
 }
 
 impl BypassRules {
-    /// The maximum number of rules that are read, and of the rules that they become.
+    /// The maximum number of rules that are read, and of the rules that result from them.
     pub(super) const MAX_RULES: usize = 100;
 
     /// Reads a list of rules. A rule with a value that Cloudflare's API cannot return is left out.
@@ -90,7 +90,7 @@ impl BypassRules {
         Ok(())
     }
 
-    /// Checks that a configuration can have a rule in addition to the others, which are valid.
+    /// Checks that a configuration stays valid when this rule is added to the others.
     fn check(&self, rule: &Value) -> Read<()> {
         if self.bypass.len() == Self::MAX_RULES {
             let given = "one rule too many";
@@ -117,7 +117,7 @@ fn rule_in_a_file(name: &str, mut tests: Vec<Value>) -> Value {
     rule
 }
 
-/// Returns what to do about a condition that has no counterpart.
+/// Returns advice about a condition that has no counterpart.
 fn advice(text: &str) -> &'static str {
     match text {
         _ if text.contains("ends_with(http.request.uri.path") => {

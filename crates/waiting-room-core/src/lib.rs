@@ -37,8 +37,8 @@
 //!
 //! A limiter remembers a fixed number of keys. If its table has no free place for a new key, the
 //! new key displaces the least used key in the same part of the table. The limiter remembers the
-//! usage of a displaced key for the key's [network](rate::KeyHash::of_network), and every key
-//! without a place in that network starts with the remembered usage. As a result, idle keys are
+//! usage of a displaced key for the key's [network](rate::KeyHash::of_network), and every key of
+//! that network that has no place starts with the remembered usage. As a result, idle keys are
 //! displaced first, a client over its limit gains nothing by being displaced, and a flood of keys
 //! affects only new keys of the same network.
 //!

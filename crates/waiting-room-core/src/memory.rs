@@ -143,8 +143,8 @@ impl MemoryStore {
         result
     }
 
-    /// Returns what is in force now. If an event has begun, started or ended since the last
-    /// operation, the rules follow from the plan.
+    /// Returns the rules in force now. If the phase of the schedule has changed since the last
+    /// operation, the rules are taken from the plan.
     ///
     /// The lock is not taken, because a caller that changes the rules already holds it.
     fn in_force(&self) -> Guard<Arc<RoomCopy>> {
@@ -160,7 +160,7 @@ impl MemoryStore {
             until: plan.next_change(now),
             revision: copy.revision,
         };
-        // An operation may have stored a newer copy in the meantime, which is kept.
+        // If an operation has stored a newer copy in the meantime, the newer copy is kept.
         self.shared.in_force.compare_and_swap(&copy, Arc::new(next));
         self.shared.in_force.load()
     }
@@ -192,7 +192,7 @@ impl Store for MemoryStore {
     }
 
     fn present(&self) -> Option<u32> {
-        // Without an operation, visitors who have gone away would count as present.
+        // The operation makes sure that visitors who have gone away do not count as present.
         Some(self.at_once(|room, now| {
             room.sweep(now);
             room.present()

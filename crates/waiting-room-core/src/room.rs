@@ -28,12 +28,12 @@
 
 // `room.rs` contains the operations, and `admission.rs` contains the conditions that they check.
 // `stay.rs` lets visitors wait without admitting them. `sessions.rs` stores the active visitors,
-// and `line.rs` stores the waiting visitors, both counted by network (`networks.rs`), in hash maps (`shards.rs`) and in ordered collections
-// (`orders/`). `work.rs` bounds the work of one operation. `estimate.rs` measures rates.
-// `timing.rs` derives all intervals from the rules. `event.rs` describes events, and `events.rs`
-// applies them (`course.rs`). `head_start.rs` and `returning.rs` give visitors an earlier place in
-// the order than the time of their first touch would give them. `pass.rs` and `verdict.rs` contain
-// the room's answers.
+// and `line.rs` stores the waiting visitors. Both count visitors by network (`networks.rs`), and
+// use hash maps (`shards.rs`) and ordered collections (`orders/`). `work.rs` bounds the work of one
+// operation. `estimate.rs` measures rates. `timing.rs` derives all intervals from the rules.
+// `event.rs` describes events, and `events.rs` applies them, with the state in `course.rs`.
+// `head_start.rs` and `returning.rs` order some visitors ahead of the time of their first touch.
+// `pass.rs` and `verdict.rs` contain the room's answers.
 
 mod admission;
 mod course;

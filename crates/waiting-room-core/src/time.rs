@@ -40,8 +40,7 @@ pub struct Timestamp(u64);
 impl Timestamp {
     /// The Unix epoch.
     pub const ZERO: Self = Self(0);
-    /// The latest representable point in time. Where a timestamp is expected, it represents
-    /// "never".
+    /// The latest representable point in time, which also stands for "never".
     pub const MAX: Self = Self(u64::MAX);
 
     /// Creates the timestamp `nanos` nanoseconds after the Unix epoch.

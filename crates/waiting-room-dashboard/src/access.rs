@@ -1,4 +1,4 @@
-//! Who may use the dashboard: the operator, the refusal, and a ready-made password check.
+//! Access to the dashboard: the operator, the refusal, and a ready-made password check.
 
 use std::sync::Arc;
 
@@ -67,8 +67,9 @@ impl Denied {
 ///
 /// The password travels with every request, so the dashboard must be served over TLS or on a
 /// loopback address. The check takes the same time whether or not the beginning of the password is
-/// right. It does not limit the number of attempts: put a [rate limit](tower_waiting_room::RateLimit) in
-/// front of the dashboard if clients that are not trusted can reach it.
+/// right. The check does not limit the number of attempts: put a
+/// [rate limit](tower_waiting_room::RateLimit) in front of the dashboard if untrusted clients can
+/// reach it.
 ///
 /// # Errors
 ///

@@ -32,7 +32,7 @@ impl Audit {
     /// The maximum length of each text of an entry, in characters.
     pub(super) const MAX_TEXT: usize = 200;
 
-    /// Logs a change of this room and adds it, and removes the oldest one if there are too many.
+    /// Logs and adds a change of this room, and removes the oldest change if there are too many.
     pub(super) fn push(&mut self, room: &str, mut entry: ChangeRecord) {
         let ChangeRecord { operator, action, from, to, outcome, .. } = &entry;
         tracing::info!(room, operator, action, from, to, outcome, "operator changed the room");

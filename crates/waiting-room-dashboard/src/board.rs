@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The gates are read, and the event is rendered, only while a stream is open. The sampler is a
-//! task that holds no strong reference to the board, and ends with it.
+//! task that holds no strong reference to the board, and ends with the board.
 
 use std::{
     cmp::Reverse,
@@ -47,7 +47,7 @@ pub(super) struct Board {
     sampler: Option<Mutex<Option<JoinHandle<()>>>>,
 }
 
-/// What the sampler has recorded.
+/// The figures that the sampler has recorded.
 #[derive(Debug, Default)]
 pub(super) struct State {
     pub(super) history: RoomHistory,
@@ -123,7 +123,7 @@ impl Board {
         let event = {
             let mut state = self.state();
             let limits = state.record(&self.handle, room);
-            // JSON contains no line break, which would end the field of the event.
+            // A line break would end the field of the event, but this JSON contains none.
             is_watched.then(|| self.figures(&state, gates, limits).to_string())
         };
         if let Some(figures) = event {
@@ -196,9 +196,9 @@ impl State {
             }
             None => (),
         }
-        // Requests are counted in the second of the sample only if the last sample is at most a minute
-        // old. Otherwise, as at the first sample, it is not known when the requests arrived, and they
-        // are part of the totals only.
+        // Requests are counted in the second of this sample only if the previous sample is at most
+        // a minute old. Otherwise, as at the first sample, it is not known when the requests
+        // arrived, and they are part of the totals only.
         let last = self.sampled_at.replace(now);
         let is_recent = last.is_some_and(|last| now.since(last) < Duration::from_secs(60));
         let counting = Counting { now, is_recent };
@@ -242,7 +242,7 @@ impl State {
         figures
     }
 
-    /// Returns the figures of the reasons, the most frequent ones of the last minute first.
+    /// Returns the figures of the reasons, starting with the most frequent in the last minute.
     fn most_frequent_reasons(&self) -> Vec<Value> {
         let reasons = self.reasons.iter().filter(|(name, _)| !FORWARDED.contains(&name.as_str()));
         let mut reasons: Vec<_> = reasons

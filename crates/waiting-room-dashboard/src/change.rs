@@ -1,4 +1,4 @@
-//! A change of the room, as an operator requests it, and as it is checked.
+//! A change of the room as an operator requests it, and the checks of the request.
 //!
 //! Every field is checked by hand, so that the error names the field, the given value and the
 //! expected value.
@@ -209,7 +209,7 @@ mod tests {
         for body in ["", "[]", "7", "{", "\u{0}", "{\"action\":\"drain\"} {}"] {
             assert!(error(body).starts_with("the body is not a JSON object: "), "{body}");
         }
-        // A number too large for JSON parsers does not reach the check of the range.
+        // A number that is too large for the JSON parser does not reach the range check.
         assert!(error("{}").starts_with("action is missing, expected "));
     }
 

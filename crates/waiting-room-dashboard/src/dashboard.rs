@@ -30,7 +30,7 @@ use super::{
 
 /// The operator's page for one layer.
 ///
-/// All clones, and all their routers, belong to one dashboard with one record of the past.
+/// All clones and their routers belong to one dashboard with one history.
 #[derive(Clone)]
 pub struct Dashboard {
     board: Arc<Board>,
@@ -65,8 +65,8 @@ impl Dashboard {
 
     /// Returns the router of the page.
     ///
-    /// Mount the router with [`Router::nest_service`], which also serves the path with a slash at its
-    /// end, or on a listener of its own, but not behind the layer.
+    /// Mount the router with [`Router::nest_service`], or on a listener of its own, but not behind
+    /// the layer. `nest_service` also serves the path with a trailing slash.
     pub fn router(&self) -> Router {
         let board = Arc::clone(&self.board);
         let guarded = (Arc::clone(&self.auth), Arc::clone(&self.board));
@@ -90,9 +90,9 @@ impl Dashboard {
 
     /// Ends the event streams of all open pages, and refuses further streams with 503.
     ///
-    /// A server that shuts down gracefully completes its running responses first, and the stream of an
-    /// open page would delay it by up to a minute. Call this method when the shutdown begins. Pages,
-    /// previews, changes and exports are answered as before.
+    /// A server that shuts down gracefully completes its running responses first, and the stream of
+    /// an open page would delay the shutdown by up to a minute. Call this method when the shutdown
+    /// begins. Pages, previews, changes and exports are answered as before.
     ///
     /// ```no_run
     /// # use tower_waiting_room::WaitingRoomLayer;

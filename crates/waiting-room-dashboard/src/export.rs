@@ -125,7 +125,7 @@ fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// Returns the next number of the form 4, 8, 20, 40, 80, 200, …, so that a quarter of it is round.
+/// Rounds up to the next of the numbers 4, 8, 20, 40, 80, 200, …, so that a quarter of it is round.
 fn round_up(most: u32) -> u32 {
     let mut unit = 4u32;
     loop {

@@ -23,7 +23,8 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 /// All open streams.
 #[derive(Debug)]
 pub(super) struct Feed {
-    /// The ends into which events are sent, or `None` after the application has ended all streams.
+    /// The senders of events, one for each stream, or `None` after the application has ended all
+    /// streams.
     open: Mutex<Option<Vec<Sender<Bytes>>>>,
 }
 
@@ -70,7 +71,7 @@ impl Feed {
         }
         let (sender, events) = channel(Self::BACKLOG);
         // The comment makes proxies and browsers consider the stream to be open. The client
-        // connects again half a second after the end of a stream. The channel is empty.
+        // connects again half a second after the end of a stream. The new channel has room.
         _ = sender.try_send(Bytes::from_static(b": open\nretry: 500\n\n"));
         streams.push(sender);
         Ok(Stream { events, left: 1 + Self::EVENTS })

@@ -40,8 +40,8 @@ pub(super) fn gate(gate: &GateHandle) -> Value {
 }
 
 /// Describes the nodes that share the store of a room at `now`, in the order of their names, so
-/// that they keep their rows. If there are more than `most`, it describes this node and those that
-/// were heard from most recently.
+/// that each node keeps its row. If there are more than `most` nodes, only this node and those
+/// heard from most recently are described.
 pub(super) fn nodes(mut nodes: Vec<RoomNode>, now: Timestamp, most: usize) -> Vec<Value> {
     nodes.sort_by_key(|node| (!node.is_this_node, now.since(node.last_heard)));
     nodes.truncate(most);
@@ -60,8 +60,8 @@ pub(super) fn nodes(mut nodes: Vec<RoomNode>, now: Timestamp, most: usize) -> Ve
 /// Returns the status of a room with the field names of Cloudflare Waiting Room's status API, so that
 /// monitoring written for that product needs only a different address.
 ///
-/// `wait` is the wait of a visitor who arrives now, in milliseconds, if it is known. Cloudflare has
-/// no field for the nodes of a room; that field is left out if the store does not know them.
+/// `wait` is the wait of a visitor who arrives now, in milliseconds, if it is known. The field for
+/// the nodes, which Cloudflare does not have, is left out if the store does not know its nodes.
 pub(super) fn status(room: &RoomSnapshot, wait: Option<u32>, nodes: Option<Vec<Value>>) -> Value {
     let is_queueing = room.waiting > 0 || room.mode == RoomMode::QueueAll;
     let wait = wait.filter(|_| is_queueing).unwrap_or(0);

@@ -1,6 +1,6 @@
 //! The recent past of a room: the last 15 minutes by second, and the last two days by minute.
 //!
-//! Both are rings of fixed size, so a dashboard needs the same memory after a day as after a month.
+//! Both are rings of fixed size, so a dashboard needs as much memory after a day as after a month.
 //! [`RoomHistory::BYTES`] is the size of both rings.
 
 use std::collections::VecDeque;
@@ -14,11 +14,11 @@ pub(super) struct RoomSample {
     pub(super) at: u64,
     /// Whether the store answered. If not, there are no figures of the room.
     pub(super) is_known: bool,
-    /// The number of active visitors. In a minute, the highest of its seconds.
+    /// The number of active visitors. For a minute, the maximum of its seconds.
     pub(super) active: u32,
     /// The limit on active visitors.
     pub(super) limit: u32,
-    /// The number of places in the line. In a minute, the highest of its seconds.
+    /// The number of places in the line. For a minute, the maximum of its seconds.
     pub(super) waiting: u32,
     /// The number of visitors admitted in the last 60 seconds.
     pub(super) admitted: u32,
@@ -32,7 +32,7 @@ pub(super) struct RoomSample {
     pub(super) told: Option<u32>,
 }
 
-/// The past of a room.
+/// The history of a room.
 #[derive(Debug)]
 pub(super) struct RoomHistory {
     seconds: VecDeque<RoomSample>,
@@ -48,8 +48,8 @@ impl RoomHistory {
     #[cfg(test)]
     pub(super) const BYTES: usize = (Self::SECONDS + Self::MINUTES) * size_of::<RoomSample>();
 
-    /// Adds the figures of a second. A second sample of the same second replaces the first sample,
-    /// and keeps the requests that the first one had counted.
+    /// Adds the figures of a second. A later sample of the same second replaces the earlier sample,
+    /// and keeps the requests that the earlier sample counted.
     pub(super) fn push(&mut self, sample: RoomSample) {
         let mut second = sample;
         if let Some(last) = pop_from(&mut self.seconds, sample.at) {

@@ -42,7 +42,7 @@
 //! |---|---|
 //! | `GET /` | the page |
 //! | `GET /events` | a stream of server-sent events: the figures, once a second |
-//! | `GET /history.json` | the last 15 minutes by second, and the last day by minute |
+//! | `GET /history.json` | the last 15 minutes by second, and the last two days by minute |
 //! | `GET /audit.json` | the last 200 changes |
 //! | `GET /status` | the status of the room, with the field names of Cloudflare Waiting Room |
 //! | `GET /export.csv`, `GET /export.svg` | the last two days by minute, as a table and as a chart |
@@ -53,15 +53,15 @@
 //!
 //! A task reads the figures of the room once a second, for as long as the dashboard or its router
 //! exists. Open pages share its results, so their number does not matter to the store. With a store
-//! on a server, this takes one call per second from each node. The past takes up less than 2 MiB,
-//! whatever the traffic. At most 32 streams are open at once. Each of them ends after a minute, and
-//! the browser opens another.
+//! on a server, this takes one call per second from each node. The history takes up less than 2
+//! MiB, whatever the traffic. At most 32 streams are open at once. Each of them ends after a
+//! minute, and the browser opens another.
 //!
 //! # What it does not show
 //!
 //! The dashboard shows the names of limits and gates, but never keys, addresses or visitors. Counts
-//! of requests and waits are those of this process; the figures of the room are those of all nodes
-//! that share its store. The past is lost when the process ends.
+//! of requests and waits cover only this process, while the figures of the room cover all nodes
+//! that share its store. The history is lost when the process ends.
 
 #![forbid(unsafe_code)]
 

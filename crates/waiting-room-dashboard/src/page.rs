@@ -1,4 +1,5 @@
-//! The page of the dashboard. Its style and its script are part of it, so it needs no other file.
+//! The page of the dashboard. The page contains its style and its script, so it needs no other
+//! file.
 //!
 //! The page is the same for all rooms and operators: the script fetches everything else. The
 //! `Content-Security-Policy` contains the hashes of the style and the script, and allows no other

@@ -1,8 +1,9 @@
 //! The effect of a change, in words, before it is made.
 //!
-//! The words are computed from the figures of the room at that moment, so they are estimates. They
-//! assume that visitors keep arriving and leaving as they did in the last minutes. Times are those
-//! that the room would tell its visitors ([`WaitEstimate`]), at the rate of the limit that binds.
+//! The words are computed from the figures of the room at that moment, so they are estimates. The
+//! estimates assume that visitors keep arriving and leaving as they did in the last minutes. Times
+//! are those that the room would tell its visitors ([`WaitEstimate`]), at the rate of the binding
+//! limit.
 
 use std::time::Duration;
 
@@ -24,7 +25,7 @@ pub(super) fn preview(change: Change, room: &RoomSnapshot) -> String {
 }
 
 /// Returns the wait that the room estimates for a visitor who arrives now, in milliseconds. A room
-/// that is held or drained does not tell newcomers a wait.
+/// that is held or drained announces no wait to newcomers.
 pub(super) fn told_to_newcomers(room: &RoomSnapshot) -> Option<u32> {
     if room.mode != RoomMode::Auto {
         return None;
@@ -34,7 +35,7 @@ pub(super) fn told_to_newcomers(room: &RoomSnapshot) -> Option<u32> {
 }
 
 /// Returns how long it takes to admit this number of visitors at this number of admissions per
-/// minute, at most a day, or `None` if no visitor is admitted.
+/// minute, capped at a day, or `None` if no visitor is admitted.
 fn time_to_serve(visitors: u32, per_minute: f64) -> Option<Duration> {
     let Some(ahead) = visitors.checked_sub(1) else {
         return (per_minute > 0.0).then_some(Duration::ZERO);
@@ -42,11 +43,11 @@ fn time_to_serve(visitors: u32, per_minute: f64) -> Option<Duration> {
     WaitEstimate::behind(ahead, per_minute / 60.0, 1.0).map(|wait| wait.p50)
 }
 
-/// Returns how long the line takes to drain under these limits, or `None` if it does not.
+/// Returns how long the line takes to drain under these limits, or `None` if it never drains.
 ///
-/// Sessions end as often as visitors are admitted now. With more slots, proportionally more of them
-/// end. While slots are free, only the limit on new visitors decides. The visitors that it allows
-/// beyond the number of sessions that end use up the free slots.
+/// Sessions end as often as visitors are admitted now. With more slots, proportionally more
+/// sessions end. While slots are free, only the limit on new visitors matters. Visitors are then
+/// admitted faster than sessions end, and the difference fills the free slots.
 ///
 /// ```text
 ///  too many active:  ── they leave ──┐
@@ -67,7 +68,7 @@ fn time_to_drain(room: &RoomSnapshot, slots: u32, new_limit: Option<u32>) -> Opt
             rest => time_to_serve(rest, lasting),
         };
     };
-    // If the limit on new visitors allows no more than the sessions that end, slots stay free.
+    // If the limit on new visitors does not exceed the rate at which sessions end, slots stay free.
     let until_full = time_to_serve(free, f64::from(limit) - ending).unwrap_or_default();
     let served = u64::from(limit).saturating_mul(until_full.as_secs()) / 60;
     match u64::from(room.present).checked_sub(served) {
@@ -249,10 +250,10 @@ mod tests {
         room.new_users_per_minute = Some(50);
         room.admissions_per_minute = 50.0;
         for (total_active_users, new_users_per_minute, time) in [
-            // More slots are of no use, and half of them suffice.
+            // More than 200 slots do not help, and 100 are enough.
             (400, Some(50), "about 6 min"),
             (100, Some(50), "about 6 min"),
-            // With fewer slots than that, the ends of sessions decide: 25 per minute, after 50
+            // With fewer than 100 slots, the ends of sessions decide: 25 per minute, after 50
             // visitors have left.
             (50, Some(50), "about 13 min"),
             // The free slots are taken within 2 min, and then 100 sessions end per minute.

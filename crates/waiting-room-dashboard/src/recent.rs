@@ -6,8 +6,8 @@ use waiting_room_core::Timestamp;
 #[derive(Clone, Debug)]
 pub(super) struct MinuteCount {
     total: u64,
-    /// The parts added in each of the last 60 seconds. Each second is at the index of its number
-    /// modulo 60.
+    /// The parts of the total that were added in each of the last 60 seconds. The second `s` is at
+    /// index `s % 60`.
     added: [u32; SLOTS],
     /// The Unix time of the last sample, in seconds.
     second: u64,
@@ -29,8 +29,8 @@ impl Default for MinuteCount {
 }
 
 impl MinuteCount {
-    /// Records the total, and returns what was added since the last sample; 0 if it is not known
-    /// when that was.
+    /// Records the total, and returns what was added since the last sample, or 0 if that sample is
+    /// not recent.
     pub(super) fn push(&mut self, total: u64, Counting { now, is_recent }: Counting) -> u32 {
         let added = u32::try_from(total.saturating_sub(self.total)).unwrap_or(u32::MAX);
         self.total = total;
@@ -84,7 +84,7 @@ mod tests {
         assert_eq!(recent.last_minute(), 1_059);
         recent.push(1_059, at(1_000_060));
         assert_eq!((recent.last_minute(), recent.total()), (59, 1_059));
-        // After a pause, none of this is left.
+        // After a pause, only new requests count for the last minute.
         assert_eq!(recent.push(1_060, at(1_000_150)), 1);
         assert_eq!((recent.last_minute(), recent.total()), (1, 1_060));
     }

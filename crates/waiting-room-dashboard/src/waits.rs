@@ -1,5 +1,5 @@
-//! How long the visitors that were admitted in the last minute waited, and how honest the estimates
-//! of their waits were.
+//! The waits of the visitors who were admitted in the last minute, and the accuracy of their
+//! estimates.
 //!
 //! The ticket of a visitor states the whole wait that the visitor was first told to expect. When the
 //! visitor is admitted, the wait is compared with that promise, as in the metric
@@ -19,8 +19,8 @@ pub(super) struct WaitFigures {
     pub(super) p50: Option<u32>,
     /// The wait that 95 % of the visitors did not exceed.
     pub(super) p95: Option<u32>,
-    /// The median of the wait, in whole seconds, minus the promised wait. A negative error means that
-    /// visitors were admitted earlier than they were told.
+    /// The median error: the wait in whole seconds, minus the promised wait. A negative error means
+    /// that visitors were admitted earlier than promised.
     error_p50: Option<i64>,
     /// The difference between wait and promise that 95 % of the visitors did not exceed.
     error_p95: Option<i64>,
@@ -29,7 +29,7 @@ pub(super) struct WaitFigures {
 impl WaitFigures {
     pub(super) fn new(waits: &[VisitorWait]) -> Self {
         let waited = |wait: &VisitorWait| millis(wait.until.since(wait.since));
-        // The promise is in whole seconds, so a wait of the same whole seconds is on time.
+        // The promise is in whole seconds, so a fraction of a second does not count as a delay.
         let error = |wait: &VisitorWait| {
             Some(i64::from(waited(wait) / 1_000 * 1_000) - i64::from(millis(wait.promised?)))
         };

@@ -1,5 +1,4 @@
-//! Stores for tests: a room and rate limits in memory, which fail, hang or are late when a test
-//! says so.
+//! Stores for tests: a room and rate limits in memory, which fail, hang or are late on demand.
 //!
 //! The crate depends on `waiting-room-core` alone, so the unit tests of each crate above it can use it
 //! without a second copy of their own crate.
@@ -145,7 +144,7 @@ impl StoreDouble {
         self
     }
 
-    /// Advances the clock of the room, if it is the test's.
+    /// Advances the clock of the room, if the test controls it.
     pub fn advance(&self, by: Duration) {
         self.clock.iter().for_each(|clock| clock.advance(by));
     }

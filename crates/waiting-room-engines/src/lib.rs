@@ -36,7 +36,7 @@
 //! Each server has its own port, process and temporary directory, so tests that start one can run
 //! in parallel. With [`Persistence::Always`], each write is synchronized to disk before it is
 //! acknowledged, which is slow. [`Persistence::Never`] is the right choice for tests that do not
-//! start a server again. Neither makes snapshots.
+//! start a server again. Neither setting makes snapshots.
 //!
 //! # Failures
 //!
@@ -53,13 +53,13 @@
 //!
 //! # What it does not do
 //!
-//! It installs nothing. A test can check [`Engine::is_installed`]; otherwise it fails with the name
-//! of the missing package. It is not a client: the client under test connects to
+//! The crate installs nothing. A test can check [`Engine::is_installed`]; otherwise it fails with
+//! the name of the missing package. It is not a client: the client under test connects to
 //! [`EngineServer::url`]. It starts single servers, from which the tests build clusters and
 //! replicas.
 //!
-//! Only the program names of the Debian packages are looked up, on `PATH`. The configuration of the
-//! machine is not read: a server gets all its options on its command line.
+//! Only the program names that the Debian packages use are looked up on `PATH`. The configuration
+//! of the machine is not read: a server gets all its options on its command line.
 
 mod postgres;
 mod server;

@@ -1,4 +1,4 @@
-//! A PostgreSQL server of its own: a database cluster in a temporary directory.
+//! A PostgreSQL server with its own database cluster in a temporary directory.
 
 use std::{
     net::TcpListener,
@@ -27,8 +27,8 @@ pub struct PostgresServer {
 }
 
 impl PostgresServer {
-    /// Creates a database cluster that keeps what it has acknowledged, starts its server, and blocks
-    /// until it accepts connections.
+    /// Creates a database cluster that keeps all acknowledged writes, starts its server, and blocks
+    /// until the server accepts connections.
     ///
     /// # Errors
     ///
@@ -52,8 +52,8 @@ impl PostgresServer {
 
     /// Copies this server, and starts the copy as its standby: the standby repeats every commit,
     /// and confirms it under `name` if the settings of this server contain
-    /// `synchronous_standby_names=name`. Blocks until it accepts connections. `SELECT pg_promote()`
-    /// makes it a primary.
+    /// `synchronous_standby_names=name`. Blocks until the standby accepts connections.
+    /// `SELECT pg_promote()` makes it a primary.
     ///
     /// # Errors
     ///
@@ -116,7 +116,8 @@ impl PostgresServer {
         self.port
     }
 
-    /// Starts the server again with what it has kept. If it is running, it is killed first.
+    /// Starts the server again with the data that it has kept. If it is running, it is killed
+    /// first.
     ///
     /// # Errors
     ///
@@ -229,8 +230,7 @@ fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// The folder of the programs: that of the newest version in Debian's packages, or the one in
-/// `PATH`.
+/// The folder with the programs of the newest Debian package, or the one in `PATH`.
 fn find_programs() -> Option<PathBuf> {
     let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let newest = versions
@@ -265,5 +265,5 @@ fn free_port() -> Result<u16> {
 
 /// The number of ports that are tried before a start fails.
 const TRIES: u32 = 5;
-/// The number of checks of a starting server, one every 50 ms.
+/// The number of times that a starting server is checked, once every 50 ms.
 const STARTS: u32 = 600;

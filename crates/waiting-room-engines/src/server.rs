@@ -195,7 +195,7 @@ impl Drop for EngineServer {
     }
 }
 
-/// Finds a free port whose cluster port, for talking to the nodes of a cluster, is free too.
+/// Finds a free port whose cluster port is also free.
 fn free_port() -> Result<u16> {
     loop {
         let listener = TcpListener::bind("127.0.0.1:0")?;

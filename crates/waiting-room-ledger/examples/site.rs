@@ -29,8 +29,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
         async move { client.get_multiplexed_async_connection().await }
     };
 
-    // The limits in force are those of the ledger; these are only shown. A slot is kept for as long
-    // as a pass can last, which is an eighth longer than a session.
+    // The limits in force are the ledger's; the limits here are only shown. A slot is kept for as
+    // long as a pass can last, which is an eighth longer than a session.
     let rules = RoomRules::new("shop", 2).new_users_per_minute(3);
     let escrow = EscrowRules::new().session(rules.timing().longest_pass_lifetime());
     let ledgers = setting("LEDGERS")?.split(',').map(str::to_owned).collect::<Vec<_>>();

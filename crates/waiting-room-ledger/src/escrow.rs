@@ -1,7 +1,7 @@
 //! The escrow: one limit for several sites that is never exceeded, whatever the network does.
 //!
 //! A central counter would be exact, but slow: each new visitor at each site would cost a round
-//! trip to it. Here the limit is put in escrow instead (P. O'Neil, *The Escrow Transactional
+//! trip. Here the limit is put in escrow instead (P. O'Neil, *The Escrow Transactional
 //! Method*, 1986). The [`GlobalLedger`] hands out parts of the limit, and each `SiteLedger`
 //! admits visitors from its own part without a round trip.
 //!
@@ -15,9 +15,9 @@
 //! ```
 //!
 //! Far from the limit each site has a reserve, which follows its demand, and no visitor waits for
-//! the network. Near the limit the reserves shrink to nothing and every admission asks the global
-//! ledger, which is then one central counter. No visitor is queued while a slot is free anywhere,
-//! as long as the sites reach the global ledger well within the [bounded
+//! the network. Near the limit the reserves shrink to nothing, and every admission asks the global
+//! ledger, which then acts as a central counter. No visitor is queued while a slot is free
+//! anywhere, as long as the sites reach the global ledger well within the [bounded
 //! wait](EscrowRules::borrow_wait); a slot in the reserve of another site takes two round trips. A
 //! site that is cut off has only the slots that it holds, and queues visitors when these are in
 //! use, even if slots are free elsewhere.
@@ -36,7 +36,8 @@
 //! | incarnation | one life of a site's ledger |
 //! | home | the site that has a visitor on its account |
 //! | claim | to move the slot of a visitor away from a home that is dead |
-//! | fence | to declare that a site is off: its account ends, and its incarnation gets no other |
+//! | fence | to declare that a site is off: its account ends, and its incarnation gets no other
+//! account |
 //! | drain | to prepare the removal of a site, which is granted no more slots |
 //! | keeper | the store, such as a database, that keeps the accounts of the global ledger |
 //!
@@ -51,25 +52,25 @@
 //! 2. *A site has no more visitors on its account than its allowance.* `SiteLedger::admit` requires
 //!    a lease, and a slot that is unused or held for this visitor. A session stays on the account
 //!    until its last pass is void, even if the visitor has left.
-//! 3. *Every valid pass has a slot.* A pass ends at most one session after the lease of its home, by
-//!    the clock of its home, and the slots of a dead site are not free before that
+//! 3. *Every valid pass has a slot.* By the clock of its home, a pass ends at most one session
+//!    after the lease of that home. The slots of a dead site are not free before that
 //!    (`Member::is_spent`). A lease runs from the time at which the site *sent* its message, so it
-//!    ends at the site before it ends in the global ledger. No two clocks have to agree; they may
-//!    only drift apart by a margin.
+//!    ends at the site before it ends in the global ledger. The clocks need not agree, but they may
+//!    drift apart only by a margin.
 //!
-//! All of this holds under these conditions: an earlier ledger has stopped, or its keeper has
-//! fenced it ([`Kept::take_over`]), when its replacement is created; no answer is sent before all
-//! earlier [changes](GlobalLedger::changes) are stored, and the keeper loses none of them; no clock
-//! runs backwards, and no two drift apart by more than the [margin](EscrowRules::drift_margin); a
-//! fenced site is off.
+//! All of this holds under four conditions. When a replacement is created, the earlier ledger has
+//! stopped, or its keeper has fenced it ([`Kept::take_over`]). No answer is sent before all earlier
+//! [changes](GlobalLedger::changes) are stored, and the keeper loses none of them. No clock runs
+//! backwards, and no two drift apart by more than the [margin](EscrowRules::drift_margin). A fenced
+//! site is off.
 //!
 //! # Failures
 //!
 //! - *A site is cut off*: it continues until its lease ends. Then it admits no visitors and extends
 //!   no sessions, but its passes are honoured until they expire. If it returns before its slots are
 //!   reclaimed, it resumes; otherwise it [joins](Join) again, without slots.
-//! - *A site loses its ledger*: the new [`Incarnation`] inherits the allowance, and counts all of
-//!   it as in use until every old pass is void or has been presented.
+//! - *A site loses its ledger*: the new [`Incarnation`] inherits the allowance, and counts the
+//!   whole allowance as in use until every old pass is void or has been presented.
 //! - *A site is switched off*: when it is switched on again, it begins a new life, even if its
 //!   ledger has survived. An operator may have [fenced](GlobalLedger::fence) it meanwhile. A
 //!   virtual machine that is paused is not off, because it continues with its ledger.
@@ -81,19 +82,20 @@
 //! - *A site has other rules*, is not on the list of sites, or was fenced: it gets no account, and
 //!   its operator is [told the reason](JoinRefused).
 //! - *Visitors of a dead site* are honoured at other sites until their passes expire. To extend the
-//!   session of such a visitor, another site takes it on its account and [claims](ToGlobal::Claim)
-//!   the slot. It does so only after it has been informed of the [`Death`], so that the old home
-//!   makes no more passes for that visitor. The first claim closes the account of the dead site.
+//!   session of such a visitor, another site takes the visitor on its account and
+//!   [claims](ToGlobal::Claim) the slot. The site does so only after it has been informed of the
+//!   [`Death`], so that the old home makes no more passes for that visitor. The first claim closes
+//!   the account of the dead site.
 //!
 //! # A limit on new visitors
 //!
-//! The same ledgers can keep a limit on new visitors: `N` slots that are held for [a little more
+//! The same ledgers can keep a limit on new visitors. `N` slots that are held for [a little more
 //! than a minute](EscrowRules::rolling_minute) and are never extended allow no more than `N`
-//! admissions in any sixty seconds, in the world, as long as no clock is fast by more than one part
-//! in 256, and no two clocks drift apart by more than the [drift margin](EscrowRules::drift_margin)
-//! during a lease and a session. A site that keeps both limits asks one ledger and then the other,
-//! with the same deadline. If the second ledger refuses, the site withdraws the admission from the
-//! first.
+//! admissions worldwide in any sixty seconds. The condition is that no clock is fast by more than
+//! one part in 256, and no two clocks drift apart by more than the [drift
+//! margin](EscrowRules::drift_margin) during a lease and a session. A site that keeps both limits
+//! asks one ledger and then the other, with the same deadline. If the second ledger refuses, the
+//! site withdraws the admission from the first.
 //!
 //! # What it does not do
 //!

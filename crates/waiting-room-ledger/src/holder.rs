@@ -13,13 +13,13 @@
 //!
 //! Each batch is stored before its answers are sent, even if it contains no change, and the keeper
 //! refuses the batch if another process has taken over. A lease runs from the time at which its
-//! site sent the message that is answered. That was before the batch was stored, and thus before
-//! any later take-over. So a lease that is renewed here is over before the next ledger counts it as
-//! over, however late the answer arrives. The totals of a grant are stored, so the next ledger
-//! knows them.
+//! site sent the message that is answered. The site sent it before the batch was stored, and thus
+//! before any later take-over. So a lease that is renewed here is over before the next ledger
+//! counts it as over, however late the answer arrives. The totals of a grant are stored, so the
+//! next ledger knows these totals.
 //!
-//! For the same reason, a process that was suspended does no harm. After it is resumed, it also
-//! sends nothing that belongs to its term: answers that could not be sent within [`FRESH`] of the
+//! For the same reason, a process that was suspended does no harm. After it is resumed, the process
+//! sends no answers of its old term: answers that could not be sent within [`FRESH`] of the
 //! start of their batch are dropped. Sites ask again.
 
 mod desk;

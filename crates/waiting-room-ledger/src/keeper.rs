@@ -1,10 +1,10 @@
-//! The keepers, which store what outlives the process of a global ledger, and decide which process
-//! holds it.
+//! The keepers, which store the state that outlives the process of a global ledger, and decide
+//! which process is that ledger.
 //!
 //! A keeper has two tasks. It stores the accounts of the sites, so that the next process continues
-//! where the last one stopped. And it decides which process is *the* global ledger: each one that
-//! takes over gets a higher [`Term`], and the keeper refuses every batch of a lower term from then
-//! on.
+//! where the last one stopped. And it decides which process is *the* global ledger: each process
+//! that takes over gets a higher [`Term`], and the keeper refuses every batch of a lower term from
+//! then on.
 //!
 //! ```text
 //!  process A, term 4 ── keep ──►┌────────┐
@@ -37,10 +37,10 @@ pub(crate) use crate::escrow::{Changes, Kept};
 ///
 /// # Cancel safety
 ///
-/// A call that is dropped before it returns may still take effect, but it must not take effect after a
-/// later call has returned: a batch that arrives late must not replace a newer one.
+/// A call that is dropped before it returns may still take effect, but not after a later call has
+/// returned: a batch that arrives late must not replace a newer one.
 pub trait LedgerKeeper: Send + 'static {
-    /// Returns what a standby looks at to find out whether the holder is alive.
+    /// Returns the state by which a standby finds out whether the holder is alive.
     ///
     /// # Errors
     ///
@@ -54,7 +54,7 @@ pub trait LedgerKeeper: Send + 'static {
     /// # Errors
     ///
     /// Returns an error if the keeper cannot be reached or must not be used. The error is
-    /// [`KeepError::Lost`] if what the keeper has may be older than what it has acknowledged.
+    /// [`KeepError::Lost`] if the keeper may have lost something that it has acknowledged.
     fn take_over(
         &mut self,
         seen: Seen,
@@ -62,14 +62,14 @@ pub trait LedgerKeeper: Send + 'static {
     ) -> impl Future<Output = Result<Option<TakenOver>, KeepError>> + Send;
 
     /// Stores a batch of changes, all or nothing, if no other process has taken over. A batch
-    /// without changes shows the standbys that the holder is alive, and the holder that its term is
-    /// not over.
+    /// without changes shows the standbys that the holder is alive, and shows the holder that its
+    /// term is not over.
     ///
     /// # Errors
     ///
     /// Returns [`KeepError::Fenced`] if the term is over: nothing was stored, and the holder must
     /// not send any message. Any other error means that it is unknown whether the batch was stored;
-    /// it is then stored again, merged with later changes.
+    /// the batch is then stored again, merged with later changes.
     fn keep(&mut self, changes: &Changes) -> impl Future<Output = Result<(), KeepError>> + Send;
 
     /// Gives the room up, so that a standby takes over at once. Called when the holder stops.
@@ -81,13 +81,14 @@ pub trait LedgerKeeper: Send + 'static {
     fn release(&mut self, term: Term) -> impl Future<Output = Result<(), KeepError>> + Send;
 }
 
-/// The state of the holder as a standby reads it. The holder is alive as long as this changes.
+/// The state of the holder as a standby reads it. The holder is alive as long as this state
+/// changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Seen {
     /// The term of the process that took over last.
     pub term: Term,
-    /// The number of its last batch, which grows with each batch and each take-over.
+    /// The number of the last batch, which grows with each batch and each take-over.
     pub batch: u64,
     /// Whether a process holds the room, as far as the keeper knows.
     pub is_held: bool,
@@ -99,8 +100,8 @@ pub struct Seen {
 pub enum TakenOver {
     /// All accounts were kept: the ledger continues with them at once.
     Kept(Kept),
-    /// The accounts are lost or unreliable, and only the term, the limit, the rules, the list of
-    /// sites and their fences are known: the ledger grants nothing until every site has reported, or
+    /// The accounts are lost or unreliable; only the term, the limit, the rules, the list of sites
+    /// and their fences are known. The ledger grants nothing until every site has reported, or
     /// everything that was granted before has expired.
     Lost(Kept),
 }
@@ -178,7 +179,7 @@ impl Error for KeepError {
     }
 }
 
-/// The term after `seen`, and at least `at_least`. The greatest term has no successor.
+/// The term after `seen`, or `at_least` if that is higher. The greatest term has no successor.
 pub(crate) fn next_term(seen: Term, at_least: Term) -> Result<Term, KeepError> {
     let next = seen.number().checked_add(1).ok_or_else(|| KeepError::Unfit {
         setting: format!("term is {}, expected less", seen.number()),

@@ -3,8 +3,8 @@
 //!
 //! The global ledger hands out the slots of the limit, and each site admits visitors to the slots that it
 //! holds, without a round trip. [`SiteStore`] is the store of a site's room. A holder is the global ledger of
-//! one room, or a standby that replaces it. It keeps its state in memory, and stores each change in a keeper,
-//! which outlives it, before it answers.
+//! one room, or a standby that replaces it. A holder keeps its state in memory, and stores each
+//! change in a keeper, which outlives the holder, before it answers.
 //!
 //! ```text
 //!  site 1 ─ SiteStore ──┐                       ┌─ holder, term 4 ─┐
@@ -25,18 +25,18 @@
 //! - The keeper loses nothing that it has acknowledged. The program refuses servers whose settings do not
 //!   guarantee that.
 //! - No clock runs backwards, and no two clocks drift apart by more than the
-//!   [margin](EscrowRules::drift_margin) in the time of a lease and a session.
+//!   [margin](EscrowRules::drift_margin) during a lease and a session.
 //! - A site that an operator has fenced is switched off.
 //!
 //! No visitor is queued while a slot is free anywhere, as long as the sites reach the global ledger
 //! well within the [bounded wait](EscrowRules::borrow_wait). A site that is cut off continues with
-//! the slots that it holds, until its [lease](EscrowRules::lease) ends. Then it admits no new
-//! visitor.
+//! the slots that it holds, until its [lease](EscrowRules::lease) ends. From then on, it admits no
+//! new visitor.
 //!
 //! # The program
 //!
-//! `waiting-room-ledger serve` runs a holder for each room. Two or more of them on different machines are one
-//! ledger and its standbys. `docs/operations.md` shows all commands.
+//! `waiting-room-ledger serve` runs a holder for each room. Two or more such processes on different
+//! machines are one ledger and its standbys. `docs/operations.md` shows all commands.
 //!
 //! # What it does not do
 //!

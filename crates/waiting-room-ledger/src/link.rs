@@ -1,4 +1,4 @@
-//! The client half: the link of a site to the global ledger, and that of an operator.
+//! The client side: the links of a site and of an operator to the global ledger.
 
 mod dial;
 mod operator;
@@ -32,8 +32,8 @@ use self::{
 };
 use crate::wire::{FrameReader, Opener, Pulse, Purpose, SharedKeys, sentence_of};
 
-/// The most messages that wait in each direction. Messages carry totals, so those beyond this
-/// number are dropped without harm.
+/// The maximum number of messages that wait in each direction. Messages carry totals, so further
+/// messages are dropped without harm.
 const MAX_WAITING: usize = 256;
 /// The interval at which a link checks whether an answer is overdue.
 const LOOK: Duration = Duration::from_millis(250);
@@ -77,15 +77,15 @@ impl LinkOptions {
         }
     }
 
-    /// Sets the time in which a ledger has to greet, and to answer a ping. 1.5 s by default. If a
-    /// ledger takes longer, the link tries another address.
+    /// Sets the time within which a ledger has to greet and to answer a ping; 1.5 s by default. If
+    /// a ledger takes longer, the link tries another address.
     #[must_use]
     pub const fn within(mut self, within: Duration) -> Self {
         self.within = within;
         self
     }
 
-    /// Sets the seed of the jitter between attempts. The incarnation by default.
+    /// Sets the seed of the jitter between attempts; the incarnation by default.
     #[must_use]
     pub const fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
@@ -115,7 +115,7 @@ pub enum LinkState {
 /// It may lose, repeat or delay messages, as the ledgers expect. Heartbeats that repeat the last one
 /// are left out until an eighth of the lease is used, so that a site without visitors costs little.
 ///
-/// The link belongs to one [`Incarnation`]. A site that begins a new life opens a new one. The
+/// The link belongs to one [`Incarnation`]. A site that begins a new life opens a new link. The
 /// connection is closed when the link is dropped.
 #[derive(Debug)]
 pub struct LedgerLink {
@@ -229,7 +229,7 @@ impl<D: Dial> Task<D> {
         let Opened { mut reader, mut writer, mut sealer, mut opener, pulse, _connection } = opened;
         // Messages for an earlier stream are out of date.
         while self.messages.try_recv().is_ok() {}
-        // This frame shows the ledger that the greeting is not a recorded one.
+        // This frame shows the ledger that the greeting is not a replay.
         if let Err(error) = writer.write(&mut sealer, &[]).await {
             return error.into();
         }
@@ -265,7 +265,7 @@ impl<D: Dial> Task<D> {
     }
 }
 
-/// Hands the answers of the ledger to the site, until the stream ends. Each term is noted.
+/// Hands the answers of the ledger to the site, until the stream ends. Records the highest term.
 async fn receive(
     reader: &mut FrameReader,
     opener: &mut Opener,

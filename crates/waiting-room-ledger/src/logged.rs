@@ -19,9 +19,9 @@ pub(crate) struct Logged(Arc<Mutex<Vec<String>>>);
 impl Logged {
     /// Begins to record. With a runtime of one thread, the events of all tasks are recorded.
     ///
-    /// A second dispatcher lives for the duration of the tests. With only one alive, tracing would
-    /// cache the interest of the thread that reaches an event first, and a test on a thread without
-    /// interest would turn the event off for all others.
+    /// A second dispatcher lives for the duration of the tests. With only one dispatcher alive,
+    /// tracing would cache the interest of the thread that reaches an event first, and a test on a
+    /// thread without interest would turn the event off for all others.
     pub(crate) fn begin() -> (Self, DefaultGuard) {
         static SECOND: LazyLock<Dispatch> =
             LazyLock::new(|| Dispatch::new(NoSubscriber::default()));
@@ -31,7 +31,7 @@ impl Logged {
         (logged, guard)
     }
 
-    /// The events with these words so far, such as `WARN a site is refused site=3`.
+    /// The events so far that contain these words, such as `WARN a site is refused site=3`.
     pub(crate) fn with(&self, words: &str) -> Vec<String> {
         let lines = self.0.lock().unwrap();
         lines.iter().filter(|line| line.contains(words)).cloned().collect()

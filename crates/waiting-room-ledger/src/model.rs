@@ -1,14 +1,15 @@
 //! Models of a site, and the parts of the protocol that the models need. Tests and studies compare
-//! the production code with them. Behind the feature `model`, and not part of the public API.
+//! the production code with them. The module is behind the feature `model`, and is not part of the
+//! public API.
 //!
-//! Production decides about visitors in the Lua scripts of a site's room, and only the
-//! [`GlobalLedger`] and the [`Slots`] of a minute are the same code in both. The models say in Rust
-//! what the scripts have to do:
+//! In production, the Lua scripts of a site's room decide about visitors, and only the
+//! [`GlobalLedger`] and the [`Slots`] of a minute are the same code as in the models. The models
+//! say in Rust what the scripts have to do:
 //!
 //! - [`SiteLedger`] is the account of a site under the escrow. The tests in `site/tests/account` give the
 //!   same events to it and to the scripts, and compare the answers.
-//! - [`SiteAdmission`] is one node under one of the policies of Cloudflare's article. Production has only
-//!   the last one, `Policy::Counters`.
+//! - [`SiteAdmission`] is one node under one of the policies of Cloudflare's article. Production
+//!   has only the last policy, `Policy::Counters`.
 //!
 //! ```text
 //!  WorldSnapshot ─► Slots ─► SiteAdmission ──arrive──► Admit or Queue
@@ -27,8 +28,8 @@
 //! The article calls the factor of `Curve` `workerMultiplier` ([`SlotPolicy::multiplier`]) and its exponent
 //! `curveFactor`.
 //!
-//! "Too early" means that visitors are queued while slots are free, "too many" that more visitors
-//! are admitted than there are slots.
+//! "Too early" means that visitors are queued while slots are free; "too many" means that more
+//! visitors are admitted than there are slots.
 //!
 //! "Too many" refers to one minute and the slots of one snapshot. Visitors admitted after a
 //! snapshot was made are not counted in it, and slots are fixed for each minute. So the free slots

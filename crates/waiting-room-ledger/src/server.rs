@@ -44,15 +44,15 @@ use crate::{
     },
 };
 
-/// The maximum number of streams of one connection: one, and one that replaces it.
+/// The maximum number of streams of one connection: one stream, and one that replaces it.
 const MAX_STREAMS: u32 = 2;
 /// The maximum length of a request's headers in bytes.
 const MAX_HEADERS: u32 = 4096;
 /// The maximum length of a greeting in bytes.
 const MAX_GREETING_LEN: usize = 256;
-/// The time in which a connection and a greeting have to be complete, and in which a client whose
-/// greeting was refused has to read why. A connection without a stream is also closed after this
-/// time.
+/// The time within which a connection and a greeting have to be complete. A client whose greeting
+/// was refused has to read the reason within the same time. A connection without a stream is also
+/// closed after this time.
 const GREETING_WITHIN: Duration = Duration::from_secs(5);
 /// The time in which a peer has to take a frame, and to answer a ping.
 const PEER_PATIENCE: Duration = Duration::from_secs(5);
@@ -72,11 +72,11 @@ impl ServerKeys {
         Self { sites, operators: None }
     }
 
-    /// Reads the keys of sites and, if there is a file of them, those of operators.
+    /// Reads the keys of sites and, if a file of operators is given, the keys of operators.
     ///
     /// # Errors
     ///
-    /// Returns an error if a file cannot be read or is not as [`SharedKeys::parse`] expects, if one
+    /// Returns an error if a file cannot be read, if [`SharedKeys::parse`] rejects it, if one
     /// key is in both files, or if a key of operators belongs to a site.
     pub fn read(sites: &Path, operators: Option<&Path>) -> Result<Self, KeyError> {
         let keys = Self::new(SharedKeys::read(sites)?);
@@ -102,10 +102,10 @@ impl ServerKeys {
 
 /// Accepts the streams of sites and operators for the rooms of this process.
 ///
-/// The server bounds what clients can make it hold: it has up to 8 192 connections of clients with a
-/// key, 1 024 others, and two streams on each. If there are more others, the address that has the
-/// most of them loses the oldest one. A greeting has to be complete within 5 s, and a client that
-/// does not read a frame within 5 s is disconnected.
+/// The server bounds what clients can make it hold: it has up to 8 192 connections of clients with
+/// a key, 1 024 connections without a key, and two streams on each. If there are more connections
+/// without a key, the address with the most of them loses its oldest one. A greeting has to be
+/// complete within 5 s, and a client that does not read a frame within 5 s is disconnected.
 #[derive(Debug)]
 pub struct LedgerServer {
     rooms: BTreeMap<String, HolderHandle>,
@@ -327,7 +327,7 @@ fn refuse(mut respond: SendResponse<Bytes>, status: StatusCode, sentence: &str) 
     }
 }
 
-/// Returns whether an error of a listener concerns one connection, or will pass.
+/// Returns whether a listener's error concerns only one connection, or is temporary.
 fn is_passing(error: &io::Error) -> bool {
     // EMFILE and ENFILE, which pass when connections end.
     let is_full = matches!(error.raw_os_error(), Some(23 | 24));

@@ -5,10 +5,11 @@
 //! slots of a minute are split among the sites by the traffic of the minute before ([`Slots`]). The rest,
 //! Anywhere's slots, belongs to no site: all sites draw from one counter ([`TicketCounter`]).
 //!
-//! The method is the last one in Cloudflare's *How Waiting Room makes queueing decisions on Cloudflare's
-//! highly distributed network* (2023), as far as the article describes it. What it leaves open is decided
-//! here: the rounding of slots ([`apportion`]), the rule that the first decision of a minute fixes its
-//! slots, the floor of Anywhere's share ([`SlotRules::any_floor`]), and the behaviour without a snapshot.
+//! The method is the last one in Cloudflare's *How Waiting Room makes queueing decisions on
+//! Cloudflare's highly distributed network* (2023), as far as the article describes it. The details
+//! that it leaves open are decided here: the rounding of slots ([`apportion`]), the rule that the
+//! first decision in a minute fixes that minute's slots, the floor of Anywhere's share
+//! ([`SlotRules::any_floor`]), and the behaviour without a snapshot.
 //!
 //! | there | here |
 //! |---|---|

@@ -1,4 +1,5 @@
-//! The wire between a site and the ledger: frames on one HTTP/2 stream, each sealed with a key.
+//! The wire protocol between a site and the ledger: frames on one HTTP/2 stream, each sealed with a
+//! key.
 //!
 //! ```text
 //!  site                                             ledger
@@ -12,12 +13,12 @@
 //!   │ ◄─────────────────────────── Close {sentence}   │
 //! ```
 //!
-//! A frame is its length (two bytes), its content, and a seal of 16 bytes: HMAC-SHA-256, truncated.
-//! The keys of a stream are derived from the shared key and a nonce of each side, one key for each
-//! direction, and each seal covers the number of its frame. So a frame that was forged, repeated,
-//! left out, sent back or recorded on another stream ends the stream. Nothing is encrypted: the
-//! content consists of counts, and the only data about visitors are random ids. On a network that
-//! others can read, run the stream inside a tunnel.
+//! A frame consists of its length (two bytes), its content, and a seal of 16 bytes: HMAC-SHA-256,
+//! truncated. The keys of a stream are derived from the shared key and a nonce of each side, one
+//! key for each direction, and each seal covers the number of its frame. So a frame that was
+//! forged, repeated, left out, sent back or recorded on another stream ends the stream. Nothing is
+//! encrypted: the content consists of counts, and the only data about visitors are random ids. On a
+//! network that others can read, run the stream inside a tunnel.
 
 mod hello;
 mod orders;
@@ -48,7 +49,7 @@ pub(crate) enum FrameError {
     Closed,
     /// A frame is longer than its reader accepts.
     TooLong { given: usize, most: usize },
-    /// The seal is not that of the next frame.
+    /// The seal is not valid for the next frame.
     Seal,
     /// The peer reads too slowly.
     Slow,
@@ -57,7 +58,8 @@ pub(crate) enum FrameError {
 }
 
 impl FrameError {
-    /// Returns whether a frame was not sealed with the key of the stream, so that the operator should know.
+    /// Returns whether a frame was not sealed with the key of the stream, in which case the
+    /// operator should know.
     pub(crate) const fn is_forged(&self) -> bool {
         match self {
             Self::Seal => true,
@@ -124,7 +126,7 @@ impl FrameReader {
         }
     }
 
-    /// The content of the next frame, whose seal has to be right.
+    /// The content of the next frame, whose seal has to be valid.
     ///
     /// # Cancel safety
     ///
@@ -213,7 +215,7 @@ async fn write_all(stream: &mut SendStream<Bytes>, mut rest: Bytes) -> Result<()
     while !rest.is_empty() {
         stream.reserve_capacity(rest.len());
         let room = match stream.capacity() {
-            // `poll_capacity` reports only what is added.
+            // `poll_capacity` reports only additional capacity.
             0 => poll_fn(|cx| stream.poll_capacity(cx)).await.ok_or(FrameError::Closed)??,
             room => room,
         };
@@ -223,7 +225,7 @@ async fn write_all(stream: &mut SendStream<Bytes>, mut rest: Bytes) -> Result<()
     Ok(())
 }
 
-/// Finds out whether the peer of a connection is alive, by HTTP/2 pings.
+/// Finds out by HTTP/2 pings whether the peer of a connection is alive.
 pub(crate) struct Pulse {
     pings: Option<PingPong>,
     within: Duration,

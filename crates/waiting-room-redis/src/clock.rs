@@ -122,8 +122,8 @@ impl ServerClock {
             self.told.store(0, Ordering::Relaxed);
         }
         let learnt = |ahead| (ahead > at_most || ahead < at_least).then_some(at_most);
-        // An error means that the known difference is consistent with this reply and stays the
-        // same.
+        // `fetch_update` fails if the known difference is consistent with this reply, and then
+        // leaves it unchanged.
         let _ = self.ahead.fetch_update(Ordering::Relaxed, Ordering::Relaxed, learnt);
     }
 

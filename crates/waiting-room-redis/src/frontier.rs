@@ -80,10 +80,10 @@ impl Frontier {
     ) -> Option<Verdict> {
         let is_kept = now < ticket.last_check_in + rules.place_retention;
         let is_beyond = ticket.placed && is_kept && order > self.arrival;
-        // Only the server can check whether a reissued ticket still has its place, and whether a
-        // visitor that returns, or comes from another site, has a session.
-        if !is_beyond || ticket.is_reissued() || ticket.resumes || now.since(self.at) >= Self::LASTS
-        {
+        // Only the server can check whether a reissued ticket still has its place, whether a visitor
+        // that returns, or comes from another site, has a session, and when a late place enters.
+        let is_known = !ticket.is_reissued() && !ticket.resumes && ticket.late_by == 0;
+        if !is_beyond || !is_known || now.since(self.at) >= Self::LASTS {
             return None;
         }
         let ahead = self.ahead(order);

@@ -52,7 +52,7 @@ use crate::{
 ///
 /// The total is never exceeded, however the load moves between nodes, with two exceptions. First,
 /// the total can be exceeded while the server is unreachable, as [`GateStoreFailure`] describes.
-/// Second, if the server has lost its data, it may grant permits to one node that another node is
+/// Second, if the server has lost its data, it may grant one node permits that another node is
 /// still using, until every node has renewed its share.
 ///
 /// Each gate that uses a clone of this share is a node of its own.

@@ -144,7 +144,7 @@ pub(crate) fn validate_name(name: String) -> Result<String, ConfigError> {
 /// | `ended` | sorted set | visitors with an ended session, by the time of its end |
 /// | `voids` | hash | the time, the kind and the expiry of the record of each end in `ended` |
 /// | `minute` | list | the times of recent admissions, newest first |
-/// | `networks` | hash | the number of places of each network |
+/// | `networks` | hash | what the visitors of each network hold, see `lua/room/networks.lua` |
 /// | `gone` | sorted set | entrants who were admitted or have left, by place, see `lua/room/draw.lua` |
 const PARTS: [&str; 10] = [
     "room",

@@ -1,8 +1,8 @@
-//! What a node knows about the plan of its room: the rules, the events and the latest draw.
+//! A node's knowledge of the plan of its room: the rules, the events and the latest draw.
 //!
-//! A node learns the plan from the server, and follows the schedule on its own: when an event
-//! begins, starts or ends, the rules in force follow from the plan and from the time of the server,
-//! so no node has to fetch them at that moment. Only the server knows the number of entrants of a
+//! A node learns the plan from the server, and follows the schedule on its own. At each change of
+//! the phase, the rules in force follow from the plan and from the server's time, so no node has to
+//! fetch them at that moment. Only the server knows the number of entrants of a
 //! draw. A node learns this number from the first check-in of an entrant after the start, or from
 //! the next snapshot.
 
@@ -21,8 +21,8 @@ use crate::{
 
 /// The plan of a room, as far as a node knows, with the version under which the server stores it.
 ///
-/// Both are replaced together. If a version were paired with the plan of another version, an
-/// operator's change could overwrite a change that the operator has never seen.
+/// The plan and its version are replaced together. If a version were paired with the plan of
+/// another version, an operator's change could overwrite a change that the operator has never seen.
 #[derive(Clone, Debug)]
 pub(crate) struct KnownPlan {
     /// The version of the plan, or zero before the first reply.
@@ -56,9 +56,9 @@ pub(crate) struct DrawQuestion {
     pub(crate) departed: Vec<u32>,
 }
 
-/// What a node tells a script about an entrant. Both the place and the number of entrants are zero
-/// if the node does not know them, and the position is zero if the last check-in was not after the
-/// draw.
+/// The values that a node tells a script about an entrant. Both the place and the number of
+/// entrants are zero if the node does not know them, and the position is zero if the last check-in
+/// was not after the draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ShownEntrant {
     pub(crate) number: u32,
@@ -112,15 +112,15 @@ impl KnownPlan {
         &self.plan
     }
 
-    /// Returns the same knowledge, but with the rules that are in force at `now`.
+    /// Returns a copy of this knowledge with the rules that are in force at `now`.
     pub(crate) fn at(&self, now: Timestamp) -> Self {
         let in_force = Arc::new(self.plan.rules_at(now));
         let until = self.plan.next_change(now);
         Self { in_force, until, ..self.clone() }
     }
 
-    /// Returns the same knowledge with the number of entrants of a draw, or `None` if the number is
-    /// already known or the draw is unknown.
+    /// Returns a copy of this knowledge that includes the number of entrants of a draw, or `None`
+    /// if the number is already known or the draw is unknown.
     pub(crate) fn with_entrants(&self, tag: u32, entrants: u32, now: Timestamp) -> Option<Self> {
         let is_drawn = |draw: &KnownDraw| draw.tag == tag && draw.entrants() == Some(entrants);
         if self.draw.as_deref().is_some_and(is_drawn) {

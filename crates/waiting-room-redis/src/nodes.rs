@@ -1,9 +1,9 @@
-//! The nodes that share a room: which there are, and when the server last heard from each of them.
+//! The nodes that share a room, and the times at which the server last heard from them.
 //!
 //! Every few seconds, the watch task of a node records the node in a sorted set of its own, and
 //! receives the other nodes in the reply. No decision depends on this set, so a failure is only
-//! logged, and only the first of several in a row is a warning: the next attempt follows soon, and
-//! the room has other ways to notice an outage.
+//! logged. Only the first of several failures in a row is logged as a warning: the next attempt
+//! follows soon, and the room has other ways to notice an outage.
 //!
 //! ```text
 //!  {wr:shop}:nodes   name ─► time at which the node was last heard; expires after a minute
@@ -43,8 +43,8 @@ impl Nodes {
     pub(crate) const REPORT_EVERY: Duration = Duration::from_secs(5);
     /// The time after which a node that has not reported is forgotten.
     const KEPT: Duration = Duration::from_secs(60);
-    /// The maximum number of nodes that the server remembers. If there are more, those heard
-    /// longest ago are forgotten.
+    /// The maximum number of nodes that the server remembers. If there are more, those that were
+    /// heard from longest ago are forgotten.
     const MAX: usize = 128;
 
     pub(crate) fn new(prefix: &str, room: &str) -> Self {

@@ -102,8 +102,8 @@ pub(crate) fn decode_schedule(encoded: &[u8], rules: &RoomRules) -> Result<Sched
 /// Returns the phases of a plan in the order of time.
 fn phases(plan: &RoomPlan, lifetime: Duration, slots_of: SlotsOf) -> Vec<EncodedPhase> {
     let times = |event: &Event| [event.begins_at(), event.start, event.end];
-    // A schedule never goes back before the latest time that it has been told. A new one is used
-    // here, because the result includes the phases that are over.
+    // A schedule never goes back before the latest time that it has been told. A new schedule is
+    // used here, because the result includes the phases that are over.
     let schedule = Schedule::new(plan.schedule.events().iter().cloned()).unwrap_or_default();
     let times = schedule.events().iter().flat_map(times);
     let times = std::iter::once(Timestamp::ZERO).chain(times);

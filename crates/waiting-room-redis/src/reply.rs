@@ -153,8 +153,8 @@ pub(crate) fn parse(value: Value) -> Result<Option<(Head, Vec<ReplyFields>)>, St
     Ok(Some((head, each)))
 }
 
-/// Decodes a glance, which is a copy of a snapshot's reply that `snapshot.lua` leaves in the room
-/// for nodes that poll the room within the next second.
+/// Decodes a glance: a copy of the reply of `snapshot.lua`. The script leaves this copy in the
+/// room, for nodes that poll within the next second.
 ///
 /// A glance is a line of numbers, separated by spaces. The result has the same layout as the reply
 /// of `snapshot`, so that the same code can read glances and replies.
@@ -177,10 +177,11 @@ pub(crate) fn revive(glance: &str) -> Result<(Head, ReplyFields), StoreError> {
     // A glance omits the last values of a reply. The first says whether more entries have to be
     // swept, which is the task of the node that ran the snapshot. The next two are the numbers of
     // first tickets and of abandoned places, which the watch task ignores. The schedule and the
-    // draw belong to the rules, and the last two values are the entrants of the draw so far.
+    // draw belong to the rules, and the last values are the entrants of the draw so far, and what one
+    // network holds.
     said.extend([Value::Int(0), Value::Int(0), Value::Int(0)]);
     said.extend([Value::BulkString(Vec::new()), Value::Array(Vec::new())]);
-    said.extend([Value::Int(0), Value::Int(0)]);
+    said.extend([Value::Int(0), Value::Int(0), Value::Int(0), Value::Int(0)]);
     let reply = [Value::Array(head), Value::Array(vec![Value::Array(said)])];
     let parsed = parse(Value::Array(reply.into()))?;
     parsed.and_then(|(head, each)| Some((head, each.into_iter().next()?))).ok_or_else(unreadable)

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use waiting_room_core::{RoomRules, StoreError, error::StoreErrorKind, room::SettingValue};
 
-/// Where the slots of a room come from.
+/// The source of a room's slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SlotsOf {
     /// The limit in the rules of the room.
@@ -15,12 +15,11 @@ pub(crate) enum SlotsOf {
     Site,
 }
 
-/// The settings that no script reads, because scripts read what follows from them.
-const UNREAD: [&str; 5] =
-    ["longest_session_duration", "longest_visit", "recovery", "session_duration", "shares"];
+/// The settings that no script reads, because scripts read values derived from them.
+const UNREAD: [&str; 3] = ["longest_session_duration", "recovery", "session_duration"];
 
 /// Returns the fields of the rules as scripts read them, each with its name and its value: the
-/// [settings](RoomRules::SETTINGS), and what follows from them.
+/// [settings](RoomRules::SETTINGS), and the values derived from them.
 ///
 /// Durations are in microseconds. A limit that does not apply is encoded as an empty string.
 /// `lifetime` is the longest lifetime of any pass that the room has issued, as far as this node
@@ -32,14 +31,12 @@ fn fields(rules: &RoomRules, lifetime: Duration, slots_of: SlotsOf) -> Vec<(Stri
         Duration::ZERO => Duration::ZERO,
         hold => hold.max(lifetime),
     };
-    let places = rules.shares.places(rules.total_active_users, rules.line_capacity);
     let is_shadow = rules.shares.is_shadow();
     let mut fields = vec![
         ("hold_us".to_owned(), micros(hold)),
         ("lifetime_us".to_owned(), micros(rules.timing().pass_lifetime())),
         ("rate".to_owned(), format!("{:?}", rules.timing().configured_rate())),
-        ("places_per_network".to_owned(), places.map_or(String::new(), |most| most[0].to_string())),
-        ("places_per_network_in_shadow".to_owned(), if is_shadow { "1" } else { "" }.to_owned()),
+        ("shares_in_shadow".to_owned(), if is_shadow { "1" } else { "" }.to_owned()),
     ];
     for setting in RoomRules::SETTINGS.iter().filter(|setting| !UNREAD.contains(&setting.name())) {
         let name = setting.name();
@@ -75,8 +72,8 @@ pub(crate) fn encode_fields(
     fields(rules, lifetime, slots_of).into_iter().map(|(_, value)| value).collect()
 }
 
-/// Returns the declaration of `FIELDS`, which all scripts begin with: the names of the values of
-/// [`encode_fields`].
+/// Returns the declaration of `FIELDS`, with which all scripts begin. It lists the names of the
+/// values of [`encode_fields`].
 pub(crate) fn declare_fields() -> String {
     let any = RoomRules::new("any", RoomRules::MAX_USERS);
     let names = fields(&any, Duration::ZERO, SlotsOf::Rules);
@@ -132,8 +129,8 @@ mod tests {
         assert_eq!(names.split(',').count(), values.len());
         for (name, value) in fields(&shadow, Duration::ZERO, SlotsOf::Rules) {
             let expected = match &*name {
-                "places_per_network" => "3",
-                "places_per_network_in_shadow" => "1",
+                "shares" => "3",
+                "shares_in_shadow" => "1",
                 "cookie_test" => "",
                 "refresh_interval_us" => "20000000",
                 "session_renewal" => "sliding",

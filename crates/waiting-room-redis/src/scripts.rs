@@ -1,17 +1,17 @@
 //! The scripts, one for each operation of a room.
 //!
 //! ```text
-//!  ROOM  head, clock, pages, keys, site, state, pace, draw, course, line, sessions, lapses, minute,
-//!        verdicts, close
+//!  ROOM  head, clock, pages, networks, keys, site, state, pace, draw, course, line, sessions, lapses,
+//!        minute, verdicts, close
 //!    +
 //!  operation: check_in | configure | enter | heartbeat | leave | renew | snapshot | sweep, and
 //!             hear | report, for the room of a site, each with SITE in front
 //! ```
 //!
-//! A script on the server cannot load or call another script. Each script therefore consists of the
-//! names of the rules, `FIELDS`, which the settings of a room declare, followed by the shared part,
-//! `lua/room/*.lua`, and the file of its operation. The header of `lua/room/head.lua` describes the
-//! arguments and the form of the reply that all scripts have in common.
+//! A script on the server cannot load or call another script. Each script therefore consists of
+//! three parts: the names of the rules (`FIELDS`, derived from the settings of a room), the shared
+//! part (`lua/room/*.lua`), and the file of its operation. The header of `lua/room/head.lua`
+//! describes the arguments and the form of the reply that all scripts have in common.
 
 use redis::{RedisResult, Script, Value, aio::ConnectionLike};
 
@@ -115,6 +115,7 @@ const ROOM: &str = concat!(
     include_str!("lua/room/head.lua"),
     include_str!("lua/room/clock.lua"),
     include_str!("lua/room/pages.lua"),
+    include_str!("lua/room/networks.lua"),
     include_str!("lua/room/keys.lua"),
     include_str!("lua/room/site.lua"),
     include_str!("lua/room/state.lua"),
@@ -140,8 +141,8 @@ macro_rules! in_function {
 
 /// The source files of the operations, in the order of [`Verb::ALL`].
 const SOURCES: [&str; Verb::ALL.len()] = [
-    include_str!("lua/check_in.lua"),
-    include_str!("lua/configure.lua"),
+    in_function!("lua/check_in.lua"),
+    in_function!("lua/configure.lua"),
     include_str!("lua/enter.lua"),
     in_function!("lua/site/account.lua", "lua/hear.lua"),
     include_str!("lua/heartbeat.lua"),

@@ -61,11 +61,11 @@ pub(crate) struct Shared {
     known: ArcSwap<KnownPlan>,
     /// The maximum time that a script may take. A caller waits only slightly longer for the reply.
     pub(crate) deadline: Duration,
-    /// Where the slots of the room come from.
+    /// The source of the room's slots.
     pub(crate) slots_of: SlotsOf,
     /// The rules that the node was configured with, even if other rules are now in effect.
     pub(crate) origin: RoomRules,
-    /// The events that the node was configured with, or `None` if it adopts those of the room.
+    /// The events that the node was configured with, or `None` if it adopts the events of the room.
     given_schedule: Option<Schedule>,
     /// The rules and the events that the node was configured with, as the scripts compare them.
     encoded_origin: Vec<u8>,
@@ -158,8 +158,8 @@ impl Shared {
         Arc::clone(&self.known().in_force)
     }
 
-    /// Returns what this node knows about the plan of the room. If an event has begun, started or
-    /// ended since the last call, the rules in force follow from the plan.
+    /// Returns what this node knows about the plan of the room. If the phase has changed since the
+    /// last call, the rules in force are taken from the plan.
     pub(crate) fn known(&self) -> Guard<Arc<KnownPlan>> {
         let known = self.known.load();
         let Some(until) = known.until else { return known };
@@ -167,7 +167,7 @@ impl Shared {
         if now < until {
             return known;
         }
-        // A reply may have brought a newer plan in the meantime, which is kept.
+        // If a reply has brought a newer plan in the meantime, the newer plan is kept.
         self.known.compare_and_swap(&known, Arc::new(known.at(now)));
         self.known.load()
     }
@@ -192,8 +192,8 @@ impl Shared {
     ///
     /// # Errors
     ///
-    /// Returns an error if the rules of a starting node contradict the events of the room, or if its
-    /// events change what has begun.
+    /// Returns an error if the rules of a starting node contradict the events of the room, or if
+    /// its events change a fixed part of an event in progress.
     pub(crate) fn opening(&self, opens: Opens) -> Result<Vec<Vec<u8>>, StoreError> {
         let known = self.known();
         let own = |schedule: &Schedule| RoomPlan::new(self.origin.clone(), schedule.clone());
@@ -314,6 +314,8 @@ impl Shared {
         self.take_changed(head.version, &rules, &said.bytes()?, said.fields()?);
         let tag: u32 = said.number()?;
         let entrants: u32 = said.number()?;
+        let slots_of_one_network = said.number()?;
+        let places_of_one_network = said.number()?;
         let known = self.known();
         let mut snapshot = RoomSnapshot::empty(head.now, &known.plan().rules_at(head.now));
         let of_draw = |commitment: Commitment| (commitment.tag() == tag).then_some(entrants);
@@ -329,6 +331,8 @@ impl Shared {
         snapshot.admissions_per_minute = head.per_second * 60.0;
         snapshot.first_touches_in_last_minute = first_touches;
         snapshot.abandoned = abandoned;
+        snapshot.slots_of_one_network = slots_of_one_network;
+        snapshot.places_of_one_network = places_of_one_network;
         Ok((snapshot, is_more))
     }
 

@@ -30,7 +30,7 @@ pub enum SharedLimit {
     NewVisitors,
 }
 
-/// What a node tells the room of its site, usually once a second.
+/// The report of a node to the room of its site, usually sent once a second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeReport {
     /// The random name of the node.
@@ -41,15 +41,15 @@ pub struct NodeReport {
     pub arrivals: u64,
     /// The number of visitors that wait for a slot at the door of the node and have no place in line.
     pub at_door: u32,
-    /// How long `at_door` holds, unless the node reports again.
+    /// The time for which `at_door` is valid, unless the node reports again.
     pub door_for: Duration,
     /// A lower bound on the time of the room's clock, as far as the node knows. A lease that ends
     /// earlier is over.
     pub judged: Timestamp,
-    /// How long the node speaks for the site, if it does.
+    /// The time for which the node speaks for the site, if it does.
     pub speaks_for: Duration,
-    /// How long a place in the minute is held, if the sites share the limit on new visitors. The room
-    /// follows the node that speaks for the site.
+    /// The time for which a place in the minute is held, if the sites share the limit on new
+    /// visitors. Only the value of the node that speaks for the site matters.
     pub minute: Option<Duration>,
 }
 
@@ -66,7 +66,7 @@ pub struct SiteReport {
     pub slots: AccountReport,
     /// The account of the limit on new visitors, if the sites share it.
     pub minute: Option<AccountReport>,
-    /// What the site has counted, if it counts instead of holding slots.
+    /// The counts of the site, if it counts instead of holding slots.
     pub counted: Option<Counted>,
 }
 
@@ -140,9 +140,9 @@ pub struct MinutePlan {
 /// The times from the rules of the ledgers that the scripts need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SiteTimes {
-    /// How long a pass is valid, or a slot is held.
+    /// The time for which a pass is valid, or a slot is held.
     pub session: Duration,
-    /// The most that two clocks may drift apart during a lease and a session together.
+    /// The maximum time by which two clocks may drift apart during a lease and a session together.
     pub margin: Duration,
     /// The interval of the heartbeats.
     pub heartbeat: Duration,
@@ -158,13 +158,13 @@ pub enum GlobalNews {
         epoch: EpochNumbers,
         /// The send time, by the room's clock, of the message that this one replies to.
         heard: Timestamp,
-        /// The duration of the lease, which began then.
+        /// The duration of the lease, which began at `heard`.
         lease: Duration,
         /// The total of slots ever granted.
         granted: u64,
         /// The number of unused slots that the site may keep.
         reserve: u64,
-        /// Whether unused slots are to be given back at once.
+        /// Whether unused slots have to be given back at once.
         recall: bool,
     },
     /// The slots of this minute and the next, for a site that counts instead of holding slots. The
@@ -173,13 +173,13 @@ pub enum GlobalNews {
     /// A plan has no effect while the site has a lease.
     Plan {
         /// The slots that the site could use if no other site took any, including those in use. The
-        /// cookie test depends on this number, and so does which visitors are told that they are
-        /// not next.
+        /// cookie test depends on this number, and so does the choice of the visitors who are told
+        /// that they are not next.
         ceiling: u32,
         /// The plans of the two minutes, each of which is used when its minute begins.
         minutes: [MinutePlan; 2],
     },
-    /// The site does not get an account, or has lost the one that it had.
+    /// The site does not get an account, or has lost its account.
     Refused {
         /// The incarnation that is refused.
         incarnation: u64,
@@ -216,7 +216,7 @@ pub enum GlobalNews {
         incarnation: u64,
         /// The send time of the request, by the room's clock.
         heard: Timestamp,
-        /// The duration of the lease, which began then.
+        /// The duration of the lease, which began at `heard`.
         lease: Duration,
         /// The slots that the site had in its last epoch.
         inherited: u64,
@@ -224,8 +224,8 @@ pub enum GlobalNews {
 }
 
 impl RedisStore {
-    /// Sends a report to the room of a site. The room gives back what it does not need, and returns
-    /// what the site has to tell the global ledger.
+    /// Sends a report to the room of a site. The room gives back the slots that it does not need,
+    /// and returns the site's report for the global ledger.
     ///
     /// # Cancel safety
     ///
@@ -274,8 +274,8 @@ impl RedisStore {
         news: &GlobalNews,
         times: &SiteTimes,
     ) -> Result<(bool, u64), StoreError> {
-        // Rounded so that a lease is never longer than the global ledger assumes, and a slot is
-        // never held for less time.
+        // The times are rounded so that a lease is never longer, and a slot is never held for less
+        // time, than the global ledger assumes.
         let session_us = rounded_up(times.session);
         let margin_us = rounded_up(times.margin);
         let heartbeat_us = whole(times.heartbeat);
@@ -356,7 +356,7 @@ fn account(mut said: ReplyFields) -> Result<Option<AccountReport>, StoreError> {
     }))
 }
 
-/// Reads what a site that counts has counted, or returns `None` if the site holds slots.
+/// Reads the counts of a site, or returns `None` if the site holds slots.
 fn counted(mut said: ReplyFields) -> Result<Option<Counted>, StoreError> {
     let Some(active) = said.next_number_if_any()? else { return Ok(None) };
     Ok(Some(Counted {

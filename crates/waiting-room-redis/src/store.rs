@@ -214,8 +214,8 @@ impl RedisStore {
         Err(StoreError::new(StoreErrorKind::Unavailable).with_source("the draw is unknown"))
     }
 
-    /// Puts a plan into force in place of the one with this version. Returns false if the version is
-    /// no longer current. In either case, this node then knows the current plan.
+    /// Puts a plan into force in place of the plan with this version. Returns false if the version
+    /// is no longer current. In either case, this node then knows the current plan.
     async fn replace_plan(&self, version: u64, plan: &RoomPlan) -> Result<bool, StoreError> {
         let arguments = verbs::configure(version, plan, self.shared.slots_of);
         let (head, mut said) = self.ask(Verb::Configure, arguments, None).await?;
@@ -397,6 +397,6 @@ const MAX_WAITING: usize = 4_096;
 /// The maximum number of times that one check-in is sent because the script needs places of a draw.
 const MAX_QUESTIONS: usize = 5;
 
-/// The maximum number of attempts at an operator's change if another change to the rules precedes
-/// each attempt.
+/// The maximum number of attempts to make an operator's change to the rules, if each attempt is
+/// preceded by another change.
 const MAX_CHANGES: usize = 8;

@@ -9,7 +9,7 @@
 //! ```text
 //!  admit         reason, bucket, accepted_us, expires_us
 //!  first         reason, interval_s                  a ticket without a place
-//!  wait          reason, is_new, arrived_us, interval_s, ahead, is_over_share, entrant
+//!  wait          reason, is_new, arrived_us, interval_s, ahead, is_over_share, late_by, entrant
 //!  full          is_new, arrived_us, interval_s, entrant      the line is full
 //!  network_full  interval_s                          the network has used up its places
 //!  refuse        reason, retry_us or -1
@@ -28,7 +28,7 @@ use waiting_room_core::{
     Pass, Reason, RoomRules, StoreError, Ticket, Timestamp, Verdict, VisitorId,
     error::StoreErrorKind,
     room::{
-        QueueingMethod, Renewal, WaitEstimate,
+        HeadStart, QueueingMethod, Renewal, WaitEstimate,
         event::{Entrant, RoomPlan},
     },
 };
@@ -78,6 +78,7 @@ pub(crate) fn check_in(
             (u64::from(stays == Stays::Yes), 1),
             (head_start_micros(ticket), 8),
             (u64::from(ticket.resumes), 1),
+            (u64::from(ticket.late_by), 4),
         ],
     );
     append_entrant(&mut packed, shown);
@@ -197,7 +198,7 @@ fn verdict_of(
         "network_full" => {
             // The visitor gets a new ticket, and its earlier arrival no longer counts. Otherwise, a
             // network could hold tickets in reserve and, each time it gives up a place, take
-            // another one at the front of the line.
+            // another place at the front of the line.
             let next = head.now + seconds(said.number()?);
             let ticket = Ticket::new(id, head.now, head.now, next);
             let retry_after = Some(ticket.retry_after(head.now));
@@ -238,6 +239,12 @@ fn waits(
     // At this instant the position is exact, because it is the rank among the present visitors.
     let ahead: u32 = said.number()?;
     let is_over_share = said.signed()? == 1;
+    ticket.late_by = said.number()?;
+    if ticket.late_by > 0 {
+        // A late place has no head start.
+        ticket.first_seen = ticket.arrival();
+        ticket.head_start = HeadStart::NONE;
+    }
     let will_be_drawn = take_entrant(&mut ticket, &mut said)?;
     let is_drawn = rules.queueing_method == QueueingMethod::Random;
     // A closed room admits no visitor even if slots become free, so the wait is unknown.
@@ -349,6 +356,7 @@ fn resumed(
         ticket.wait = shown.wait;
         ticket.placed = shown.placed;
         ticket.promised_wait = shown.promised_wait;
+        ticket.late_by = shown.late_by;
     }
     Ok(ticket)
 }

@@ -76,7 +76,7 @@ pub(crate) async fn watch<C: ConnectionLike + Clone>(
 /// The state that the watch task keeps between two polls.
 #[derive(Debug)]
 struct Looks {
-    /// The number of polls in a row that used the glance of another node instead of a script.
+    /// The number of polls in a row that used another node's glance instead of a script.
     glances: u32,
     /// The checks of the server's memory options.
     memory: Timer,

@@ -28,21 +28,22 @@ impl Arrivals {
         Self(ArrivalTimes::Within(Duration::ZERO))
     }
 
-    /// One visitor arrives at each of these times. The group must have as many visitors.
+    /// One visitor arrives at each of these times. The group must have as many visitors as there
+    /// are times.
     #[must_use]
     pub fn at(times: impl IntoIterator<Item = Duration>) -> Self {
         Self(ArrivalTimes::At(times.into_iter().collect()))
     }
 
-    /// The visitors arrive at random times within `duration`, as a Poisson process that has this
-    /// number of arrivals.
+    /// The visitors arrive at random times within `duration`, as a Poisson process that has one
+    /// arrival for each visitor.
     #[must_use]
     pub const fn within(duration: Duration) -> Self {
         Self(ArrivalTimes::Within(duration))
     }
 
-    /// The doors open at `after`: no visitor arrives before, most arrive right after it, and the
-    /// visitors are late by `mean` on average, with exponentially distributed delays.
+    /// The doors open at `after`: no visitor arrives before that time, most arrive right after it,
+    /// and their delays are exponentially distributed with this mean.
     #[must_use]
     pub const fn doors_open(after: Duration, mean: Duration) -> Self {
         Self(ArrivalTimes::Burst { after, mean })

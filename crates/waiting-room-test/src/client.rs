@@ -21,7 +21,7 @@ use crate::{clock::TestClock, seen::Seen};
 /// A client that sends requests to a service directly, without a socket.
 ///
 /// The client has its own address and cookies, like a visitor with one browser window. It obeys the
-/// `Max-Age` of a cookie, or else its `Expires`, by the [`TestClock`], and sends each cookie to
+/// `Max-Age` of a cookie, or else its `Expires`, on the [`TestClock`], and sends each cookie to
 /// every path.
 ///
 /// ```
@@ -284,7 +284,7 @@ pub(crate) fn void_from(cookie: &Cookie<'_>, now: Timestamp) -> Option<Timestamp
 }
 
 /// Returns the address of the client with this number. The first is 198.18.0.1. The next 6 000 clients
-/// are in different networks, even in those of 16 bits, so that each has a share of its own.
+/// are in different networks, even at the level of 16 bits, so that each has its own share.
 pub(crate) fn address(number: u32) -> Ipv4Addr {
     const NETWORKS: u32 = 6_000;
     const STEP: u32 = u32::from_be_bytes([0, 1, 1, 1]);

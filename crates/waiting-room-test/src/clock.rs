@@ -44,7 +44,7 @@ impl TestClock {
     ///
     /// # Panics
     ///
-    /// Panics if the time of tokio is not paused, because then the test would wait for real.
+    /// Panics if the time of tokio is not paused, because the test would then wait in real time.
     #[must_use]
     #[track_caller]
     pub fn new() -> Self {
@@ -114,7 +114,7 @@ pub fn run<T>(test: impl AsyncFnOnce(TestClock) -> T) -> T {
     runtime.block_on(async { test(TestClock::new()).await })
 }
 
-/// The number of readings of a clock, which take microseconds, so a real clock moves meanwhile.
+/// The number of clock readings. The readings take microseconds, so a real clock moves meanwhile.
 const READINGS: u32 = 10_000;
 
 #[cfg(test)]

@@ -18,8 +18,8 @@
 //! The commands also schedule events, with prequeues and draws. A store without events, which refuses
 //! a schedule as unsupported, is not asked again.
 //!
-//! Four things are up to the store: the intervals after which visitors are to return, within
-//! bounds; the estimates of their waits; the draw of a random line; and, while the line has
+//! Four things are up to the store: the intervals after which visitors return, within bounds; the
+//! estimates of their waits; the draw of a random line; and, while the line has
 //! entrants who have not checked in since their draw, the oldest wait. The model takes them from
 //! the replies.
 //!

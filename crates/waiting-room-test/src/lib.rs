@@ -1,7 +1,7 @@
 //! Tests of a service behind `tower-waiting-room`, in virtual time.
 //!
-//! The [`TestClock`] is the time of the room and of tokio's timers at once, and nothing waits for
-//! real: an hour of a sale with 300 visitors takes a few seconds.
+//! The [`TestClock`] is the time of the room and of tokio's timers at once, and nothing waits in
+//! real time: an hour of a sale with 300 visitors takes a few seconds.
 //!
 //! | to test that … | use |
 //! |---|---|

@@ -6,9 +6,9 @@
 //!                                                                      └─ fairness.rs
 //! ```
 //!
-//! An assertion fails only if what the visitors saw proves that it is broken. A request was decided
-//! at some time between its sending and its answer, and the assertions assume the time that is best
-//! for the service.
+//! An assertion fails only if the answers that the visitors saw prove a violation. A request was
+//! decided at some time between its sending and its answer, and the assertions assume the time that
+//! is best for the service.
 
 mod crowd;
 mod fairness;

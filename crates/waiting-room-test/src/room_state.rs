@@ -9,11 +9,12 @@ use waiting_room_core::{
 
 use crate::clock::TestClock;
 
-/// The state to bring a room into, such as "full, with 100 active visitors and 40 in line, and
+/// A state for a room, such as "full, with 100 active visitors and 40 in line, and
 /// paused".
 ///
 /// The state is reached through the interface of any [`Store`]: visitors enter, wait and check in.
-/// It takes a few seconds of virtual time, because a visitor gets its place with its second touch.
+/// This takes a few seconds of virtual time, because a visitor gets its place with its second
+/// touch.
 ///
 /// ```
 /// use tower_waiting_room::{
@@ -50,8 +51,8 @@ pub struct Occupants {
     /// The passes of the active visitors, in the order of their admission. To free a slot, pass an
     /// id to [`Store::leave`].
     pub active: Vec<Pass>,
-    /// The tickets of the visitors in line, in the order of the line. They are present until their
-    /// check-ins are overdue.
+    /// The tickets of the visitors in line, in the order of the line. The visitors are present
+    /// until their check-ins are overdue.
     pub waiting: Vec<Ticket>,
 }
 
@@ -97,14 +98,14 @@ impl RoomState {
 
     /// Brings an empty room into this state, and returns its visitors.
     ///
-    /// Meanwhile, the room has other rules; afterwards, it has the given ones with the
+    /// Meanwhile, the room has other rules; afterwards, it has the given rules with the
     /// [mode](Self::mode). Each visitor comes from a network of its own, as long as there are
     /// enough networks.
     ///
     /// # Errors
     ///
     /// Returns an error if the store fails, or if the room cannot be in this state: for example
-    /// because it has fewer slots than active visitors, or fewer places than waiting ones.
+    /// because it has fewer slots than active visitors, or fewer places than waiting visitors.
     pub async fn reach<S: Store>(
         self,
         store: &S,
@@ -161,8 +162,8 @@ impl RoomState {
         Ok(())
     }
 
-    /// Compares the numbers of the room with this state. For example, a session that is shorter
-    /// than these few seconds of virtual time has lapsed.
+    /// Compares the numbers of the room with this state. They differ, for example, if sessions are
+    /// so short that one has lapsed before this state was reached.
     async fn verify<S: Store>(&self, store: &S) -> Result<(), StateError> {
         let numbers = store.snapshot().await?;
         for (field, wanted, found) in

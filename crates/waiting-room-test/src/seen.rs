@@ -50,8 +50,8 @@ impl Seen {
 
     /// Returns what the answer means for its client.
     ///
-    /// The header `waiting-room` decides, which the layer sends with `wait` or `refuse`; without
-    /// that header, the reason decides. An answer that has neither counts as refused if its status
+    /// The header `waiting-room` decides, with the `wait` or `refuse` of the layer; without that
+    /// header, the reason decides. An answer that has neither counts as refused if its status
     /// is 429, or 503 with `Retry-After`, so answers of other layers are understood too.
     #[must_use]
     pub fn seen_as(&self) -> SeenAs {

@@ -36,7 +36,7 @@ pub(crate) struct Plan {
     /// Runs only this attack; can be repeated [default: all]
     #[arg(long = "attack", value_enum, value_name = "NAME")]
     attacks: Vec<Attack>,
-    /// The folder with service.toml and checkout.toml.
+    /// The folder with the configuration files.
     #[arg(long, value_name = "FOLDER", default_value = env!("CARGO_MANIFEST_DIR"))]
     pub(crate) config: PathBuf,
     /// The seed of everything random [default: random, and printed]

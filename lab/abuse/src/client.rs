@@ -1,7 +1,7 @@
 //! An HTTP/1 client that connects from an address of its own.
 
 use std::{
-    net::{IpAddr, Ipv4Addr, SocketAddr},
+    net::{Ipv4Addr, SocketAddr},
     time::Duration,
 };
 
@@ -40,8 +40,8 @@ impl Client {
         Self { from, to, open: None }
     }
 
-    pub(crate) const fn from(&self) -> IpAddr {
-        IpAddr::V4(self.from)
+    pub(crate) const fn from(&self) -> Ipv4Addr {
+        self.from
     }
 
     /// Sends a request and reads the whole answer. After an error, the next request opens a new
@@ -110,13 +110,17 @@ pub(crate) fn get(path: &str) -> http::request::Builder {
 }
 
 /// Returns the `X-Forwarded-For` line of a proxy in front of the service: the addresses that the
-/// client made up, then the client's own address, 10.x.y.z for 127.x.y.z.
+/// client made up, then the client's own address, 10.x.y.z for 127.x.y.z. The addresses of
+/// 127.48.0.0/16 stand for as many /64s of one /48 of IPv6.
 pub(crate) fn forwarded_for(made_up: Option<&HeaderValue>, from: Ipv4Addr) -> String {
     let [_, rest @ ..] = from.octets();
-    let client = Ipv4Addr::new(10, rest[0], rest[1], rest[2]);
+    let client = match rest {
+        [48, high, low] => format!("2001:db8:48:{high:x}{low:02x}::1"),
+        [a, b, c] => Ipv4Addr::new(10, a, b, c).to_string(),
+    };
     match made_up.and_then(|line| line.to_str().ok()) {
         Some(line) => format!("{line}, {client}"),
-        None => client.to_string(),
+        None => client,
     }
 }
 

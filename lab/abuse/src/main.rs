@@ -16,6 +16,7 @@ mod attacks;
 mod cli;
 mod client;
 mod hammer;
+mod ledger;
 mod people;
 mod process;
 mod serve;
@@ -76,5 +77,6 @@ async fn run(cli: Cli) -> Result<ExitCode> {
     Ok(if is_kept { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The number of open files for everything except the slow readers.
-const SPARE_FILES: u64 = 1_024;
+/// The number of open files for everything except the slow readers. Both ends of the connections to a
+/// ledger are open in this process.
+const SPARE_FILES: u64 = 4_096;

@@ -26,12 +26,13 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts a service that is configured by these files of the folder. The first file is the
-    /// outermost layer.
-    pub(crate) async fn start(folder: &Path, files: &[&str]) -> Result<Self> {
+    /// Starts a service that is configured by these files of the folder, with more arguments. The first
+    /// file is the outermost layer.
+    pub(crate) async fn start(folder: &Path, files: &[&str], more: &[String]) -> Result<Self> {
         let mut child = Command::new(env::current_exe()?)
             .args(["serve", "--listen", "127.0.0.1:0"])
             .args(files.iter().flat_map(|file| ["--config", file]))
+            .args(more)
             // The configuration names the rules file by a relative path.
             .current_dir(folder)
             .stdin(Stdio::piped())

@@ -27,7 +27,9 @@ use tokio::{
     net::TcpListener,
     select,
 };
-use tower_waiting_room::{WaitingRoomConfig, WaitingRoomHandle, WaitingRoomLayer, room::Visit};
+use tower_waiting_room::{StoreFailure, WaitingRoomHandle, WaitingRoomLayer, room::Visit};
+
+use crate::{ledger, settings::configured};
 
 /// The command line of the service.
 #[derive(Args, Clone, Debug)]
@@ -38,6 +40,12 @@ pub(crate) struct ServeOrder {
     /// A configuration file; can be repeated, and the first file is the outermost layer.
     #[arg(long, required = true)]
     pub(crate) config: Vec<PathBuf>,
+    /// The server that keeps the room, if the service is a site of several.
+    #[arg(long, requires = "ledger")]
+    pub(crate) store: Option<String>,
+    /// The address of the ledger of these sites.
+    #[arg(long)]
+    pub(crate) ledger: Option<String>,
 }
 
 /// The state of the service, as served on the second port.
@@ -77,7 +85,10 @@ struct App {
 /// Prints both addresses to standard output once it is ready: the address of the service, then that
 /// of the numbers.
 pub(crate) async fn serve(order: ServeOrder) -> Result<()> {
-    let layers = order.config.iter().map(|path| layer(path)).collect::<Result<Vec<_>>>()?;
+    let mut layers = Vec::new();
+    for path in &order.config {
+        layers.push(layer(path, &order).await?);
+    }
     let rooms = layers.iter().map(WaitingRoomLayer::handle).collect();
     let app = App { rooms, ..App::default() };
     let service = Router::new()
@@ -99,10 +110,13 @@ pub(crate) async fn serve(order: ServeOrder) -> Result<()> {
     }
 }
 
-fn layer(path: &Path) -> Result<WaitingRoomLayer> {
-    let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
-    let config: WaitingRoomConfig =
-        toml::from_str(&text).with_context(|| path.display().to_string())?;
+async fn layer(path: &Path, order: &ServeOrder) -> Result<WaitingRoomLayer> {
+    let mut config = configured(path)?;
+    if let (Some(store), Some(ledger)) = (&order.store, &order.ledger) {
+        let rules = config.room().context("a site has a room")?.clone();
+        let store = ledger::join(rules, store, ledger.clone()).await?;
+        config = config.into_builder().room_store(store, StoreFailure::Wait).build()?;
+    }
     Ok(WaitingRoomLayer::new(config))
 }
 

@@ -4,6 +4,7 @@ use std::{path::Path, time::Duration};
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Deserializer, de::Error};
+use tower_waiting_room::WaitingRoomConfig;
 
 /// The fields of a configuration that determine the bounds.
 #[derive(Clone, Debug, Deserialize)]
@@ -11,9 +12,13 @@ pub(crate) struct Settings {
     pub(crate) total_active_users: u32,
     #[serde(deserialize_with = "duration")]
     pub(crate) refresh_interval: Duration,
+    #[serde(deserialize_with = "duration")]
+    pub(crate) session_duration: Duration,
     /// The maximum number of places in the line for one network.
     shares: Option<toml::Value>,
+    #[serde(default)]
     rate_limits: Vec<DescriptorSettings>,
+    #[serde(default)]
     concurrency: Vec<GateSettings>,
 }
 
@@ -112,6 +117,12 @@ impl LimitSettings {
     }
 }
 
+/// Reads a configuration file.
+pub(crate) fn configured(path: &Path) -> Result<WaitingRoomConfig> {
+    let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    toml::from_str(&text).with_context(|| path.display().to_string())
+}
+
 fn duration<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
     humantime::parse_duration(&String::deserialize(from)?).map_err(D::Error::custom)
 }
@@ -123,7 +134,7 @@ mod tests {
     const FILE: &str = r#"
         total_active_users = 1
         refresh_interval = "2s"
-        concurrency = []
+        session_duration = "5m"
         [[rate_limits]]
         rate_limit = { name = "per_ip", unit = "minute", requests_per_unit = 600, burst = 60 }
     "#;

@@ -11,6 +11,7 @@ use http_body_util::Empty;
 
 use crate::{
     client::{Client, get},
+    ledger::Ledger,
     process::Process,
     serve::{Numbers, RoomNumbers},
     settings::Settings,
@@ -22,6 +23,8 @@ use crate::{
 pub(crate) struct Site {
     pub(crate) process: Process,
     pub(crate) settings: Settings,
+    /// The ledger, if the service is a site of several.
+    pub(crate) ledger: Option<Ledger>,
     pub(crate) scale: Scale,
     pub(crate) seed: u64,
 }
@@ -39,12 +42,14 @@ impl Site {
     pub(crate) async fn start(
         folder: &Path,
         files: &[&str],
+        ledger: Option<Ledger>,
         scale: Scale,
         seed: u64,
     ) -> Result<Self> {
         let settings = Settings::read(&folder.join(files.first().context("a file")?))?;
-        let process = Process::start(folder, files).await?;
-        Ok(Self { process, settings, scale, seed })
+        let more = ledger.as_ref().map(Ledger::arguments);
+        let process = Process::start(folder, files, more.as_slice().as_flattened()).await?;
+        Ok(Self { process, settings, ledger, scale, seed })
     }
 
     pub(crate) const fn address(&self) -> SocketAddr {
@@ -121,6 +126,11 @@ pub(crate) const fn attacker(number: u8) -> Ipv4Addr {
 /// The address of a person.
 pub(crate) const fn person(number: u8) -> Ipv4Addr {
     Ipv4Addr::new(127, 0, 1, number)
+}
+
+/// The address of a person who comes during an attack, in a network of its own.
+pub(crate) const fn newcomer(number: u8) -> Ipv4Addr {
+    Ipv4Addr::new(127, 100 + number, 0, 1)
 }
 
 /// The name of the outermost room.

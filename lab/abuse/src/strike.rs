@@ -3,6 +3,8 @@
 //! A strike has bounds in both directions: an attack that never comes near a limit proves nothing
 //! about the limit, so it is void.
 
+use crate::people::NEWCOMERS;
+
 /// The requests of an attacker, what the attacker got by them, and the bound on that.
 #[derive(Clone, Debug)]
 pub(crate) struct Strike {
@@ -34,6 +36,11 @@ impl Strike {
     pub(crate) fn asks_for_more_than(self, most: u64) -> Self {
         let sent = self.sent;
         self.finds((sent <= most).then(|| format!("void: {sent} sent, and {most} are allowed")))
+    }
+
+    /// Records a broken bound unless at least 18 of the 20 people who came were let in.
+    pub(crate) fn lets_in(self, count: usize) -> Self {
+        self.finds((count < 18).then(|| format!("{count} of {NEWCOMERS} people were let in")))
     }
 
     /// Records a broken bound if `count` exceeds `most`.

@@ -8,9 +8,11 @@ use tokio::time::sleep;
 
 use crate::{
     attacks::{
-        cookie_jar_filler, early_polls, hoard_in_time, hotlinks, key_flood, made_up_keys,
-        odd_paths, preflight_flood, slow_readers, slow_uploads, ticket_hoard, two_rooms,
+        cookie_jar_filler, dear_headers, early_polls, hoard_in_time, hotlinks, key_flood,
+        ledger_flood, made_up_keys, odd_paths, preflight_flood, slot_hoard, slow_readers,
+        slow_uploads, ticket_hoard, two_rooms, void_proofs,
     },
+    ledger::Ledger,
     people::{People, Seen},
     site::{Scale, Site},
     strike::Strike,
@@ -44,6 +46,16 @@ pub(crate) enum Attack {
     Hotlinks,
     /// Uploads of a byte a second.
     SlowUploads,
+    /// All slots, the places and the streams of one address, while people come.
+    SlotsOfOneAddress,
+    /// The same with the addresses of one /48 of IPv6.
+    SlotsOfOnePrefix,
+    /// Passes whose sessions were ended, tickets that were given up, and copies of used ones.
+    VoidProofs,
+    /// Connections without a key to the ledger of a shop that is a site of several.
+    LedgerFlood,
+    /// The headers of 16 KB that cost most.
+    DearHeaders,
 }
 
 /// The outcome of an attack, and the answers that people received before and during it.
@@ -60,6 +72,14 @@ impl Attack {
     const fn files(self) -> &'static [&'static str] {
         if matches!(self, Self::TwoRooms) {
             &["service.toml", "checkout.toml"]
+        } else if matches!(
+            self,
+            Self::DearHeaders
+                | Self::LedgerFlood
+                | Self::SlotsOfOneAddress
+                | Self::SlotsOfOnePrefix
+        ) {
+            &["small-room.toml"]
         } else {
             &["service.toml"]
         }
@@ -68,17 +88,22 @@ impl Attack {
     async fn strike(self, site: &Site) -> Result<Strike> {
         match self {
             Self::CookieJarFiller => cookie_jar_filler::strike(site).await,
+            Self::DearHeaders => dear_headers::strike(site).await,
             Self::EarlyPolls => early_polls::strike(site).await,
             Self::HoardInTime => hoard_in_time::strike(site).await,
             Self::Hotlinks => hotlinks::strike(site).await,
             Self::KeyFlood => key_flood::strike(site).await,
+            Self::LedgerFlood => ledger_flood::strike(site).await,
             Self::MadeUpKeys => made_up_keys::strike(site).await,
             Self::Paths => odd_paths::strike(site).await,
             Self::PreflightFlood => preflight_flood::strike(site).await,
+            Self::SlotsOfOneAddress => slot_hoard::strike(site, slot_hoard::ADDRESS).await,
+            Self::SlotsOfOnePrefix => slot_hoard::strike(site, slot_hoard::PREFIX).await,
             Self::SlowReaders => slow_readers::strike(site).await,
             Self::SlowUploads => slow_uploads::strike(site).await,
             Self::TicketHoard => ticket_hoard::strike(site).await,
             Self::TwoRooms => two_rooms::strike(site).await,
+            Self::VoidProofs => void_proofs::strike(site).await,
         }
     }
 }
@@ -91,7 +116,13 @@ impl Trial {
         scale: Scale,
         seed: u64,
     ) -> Result<Self> {
-        let site = Site::start(folder, attack.files(), scale, seed).await?;
+        let ledger = match attack.files() {
+            [file] if attack == Attack::LedgerFlood => {
+                Some(Ledger::start(&folder.join(file)).await?)
+            }
+            _ => None,
+        };
+        let site = Site::start(folder, attack.files(), ledger, scale, seed).await?;
         let people = People::come(&site).await?;
         sleep(CALM).await;
         let calm = people.seen();

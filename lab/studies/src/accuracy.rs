@@ -24,7 +24,6 @@ mod candidate;
 mod crowd;
 mod exact;
 mod output;
-mod plot;
 mod rates;
 mod row;
 mod study;

@@ -10,5 +10,5 @@ mod paper;
 pub(crate) use self::{
     bars::{Bars, Panel, draw_bars},
     curves::{Curves, draw_curves},
-    paper::{Axis, WIDTH, colour, dot, frame, round, rule, text},
+    paper::Axis,
 };

@@ -8,9 +8,8 @@ use waiting_room_sim::{Day, DayError, Trace, fresh_seeds};
 
 use crate::{
     accuracy::{Crowd, Traffic},
-    gate::Size,
+    figures::Size,
     simulation::{Scenario, ScheduledEvent},
-    sites::figures,
 };
 
 /// Runs a simulated crowd against a waiting room, and checks every promise from outside.
@@ -30,9 +29,11 @@ pub(crate) enum Task {
     /// Measure how many newcomers are refused after a flood of more keys than a limit remembers.
     Crowding,
     /// Measure the known properties of the policies for many sites, and check their bars.
-    Figures(Figures),
+    Figures(Study),
     /// Measure how a concurrency gate copes with overload, and check its bars.
-    Gate(Gate),
+    Gate(Study),
+    /// Measure what the shares of networks cost crowds, and what they do against attackers.
+    Shares(Study),
 }
 
 /// The seeds to run.
@@ -58,7 +59,7 @@ pub(crate) struct Accuracy {
     /// The requests in each minute of the day that the crowd follows, as `minute,requests`.
     #[arg(long, default_value = WORLD_CUP)]
     trace: PathBuf,
-    /// Also write `accuracy.csv` and `accuracy.svg` into this directory.
+    /// Also write `accuracy.csv` into this directory.
     #[arg(long)]
     pub out: Option<PathBuf>,
     /// Print the figures as JSON.
@@ -67,35 +68,18 @@ pub(crate) struct Accuracy {
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct Gate {
+pub(crate) struct Study {
     /// Run this seed, to repeat a run; can be repeated.
     #[arg(long)]
     seed: Vec<u64>,
-    /// The number of fresh seeds to run [default: 5, or 1 with --quick]
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
-    seeds: Option<u32>,
-    /// Run just long enough to check the bars.
-    #[arg(long)]
-    quick: bool,
-    /// Also write `gate-*.csv` and `gate-*.svg` into this directory.
-    #[arg(long)]
-    pub out: Option<PathBuf>,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct Figures {
-    /// Run this seed, to repeat a run; can be repeated.
-    #[arg(long)]
-    seed: Vec<u64>,
-    /// The number of fresh seeds to run [default: the seeds 1 to 10, as in the documentation, or 1
-    /// to 3 with --quick]. Some bars are about what is usual, so fresh seeds may miss them by
-    /// chance.
+    /// The number of fresh seeds to run [default: as in the documentation, or fewer with --quick].
+    /// Some bars are about what is usual, so fresh seeds may miss them by chance.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     seeds: Option<u32>,
     /// Measure only what the bars need.
     #[arg(long)]
     quick: bool,
-    /// Also write `sites-*.csv` and `sites-*.svg` into this directory.
+    /// Also write the tables as CSV and the charts as SVG into this directory.
     #[arg(long)]
     pub out: Option<PathBuf>,
 }
@@ -173,29 +157,19 @@ impl Accuracy {
 
 impl Chance {
     pub(crate) fn seeds(&self) -> Vec<u64> {
-        chosen(&self.seed, self.seeds)
+        if self.seed.is_empty() { fresh_seeds(self.seeds) } else { self.seed.clone() }
     }
 }
 
-impl Figures {
-    pub(crate) fn seeds(&self) -> Vec<u64> {
+impl Study {
+    /// The seeds on the command line, or the usual ones: of the whole study, and of a quick one.
+    pub(crate) fn seeds(&self, [full, quick]: [Vec<u64>; 2]) -> Vec<u64> {
         match (self.seeds, self.seed.is_empty()) {
             (Some(count), true) => fresh_seeds(count),
-            (None, true) if self.quick => (1..=3).collect(),
-            (None, true) => (1..=10).collect(),
+            (None, true) if self.quick => quick,
+            (None, true) => full,
             (_, false) => self.seed.clone(),
         }
-    }
-
-    pub(crate) fn size(&self) -> figures::Size {
-        if self.quick { figures::Size::Quick } else { figures::Size::Full }
-    }
-}
-
-impl Gate {
-    pub(crate) fn seeds(&self) -> Vec<u64> {
-        let usual = if self.quick { 1 } else { 5 };
-        chosen(&self.seed, self.seeds.unwrap_or(usual))
     }
 
     pub(crate) fn size(&self) -> Size {
@@ -234,11 +208,6 @@ impl Simulate {
             None => scenario,
         }
     }
-}
-
-/// The seeds on the command line, or fresh ones.
-fn chosen(given: &[u64], count: u32) -> Vec<u64> {
-    if given.is_empty() { fresh_seeds(count) } else { given.to_vec() }
 }
 
 /// The event of `--event`, for a room with these limits.

@@ -33,7 +33,4 @@ mod traffic;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use self::{
-    output::{print, write},
-    study::{Size, Study},
-};
+pub(crate) use self::output::run;

@@ -1,5 +1,6 @@
 //! Studies on the simulator: whole days in front of a waiting room, and what the visitors saw; the
-//! accuracy of rate limits; a gate under overload; and many sites that share one limit.
+//! accuracy of rate limits; a gate under overload; the shares of networks; and many sites that share
+//! one limit.
 //!
 //! Exits with 1 if a promise was broken, and with 2 if a study could not be run.
 
@@ -8,8 +9,10 @@ mod bar;
 mod chart;
 mod cli;
 mod crowding;
+mod figures;
 mod gate;
 mod report;
+mod shares;
 mod sheet;
 mod simulation;
 mod sites;
@@ -18,10 +21,11 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use rayon::prelude::*;
+use waiting_room_sim::fresh_seeds;
 
 use crate::{
-    bar::Bar,
     cli::{Cli, Task},
+    figures::{Figures, Size},
     report::say,
     simulation::World,
 };
@@ -31,8 +35,9 @@ fn main() -> ExitCode {
     let kept = match &cli.task {
         Some(Task::Accuracy(args)) => accuracy(args),
         Some(Task::Crowding) => say(crowding::table()).map(|()| true).map_err(Into::into),
-        Some(Task::Gate(args)) => gate(args),
-        Some(Task::Figures(args)) => figures(args),
+        Some(Task::Figures(args)) => study(args, [1..=10, 1..=3].map(Vec::from_iter), sites::run),
+        Some(Task::Gate(args)) => study(args, [5, 1].map(fresh_seeds), gate::run),
+        Some(Task::Shares(args)) => study(args, [(1..=10).collect(), fresh_seeds(1)], shares::run),
         None => simulate(&cli.simulate),
     };
     match kept {
@@ -87,28 +92,18 @@ fn accuracy(args: &cli::Accuracy) -> Result<bool, Box<dyn std::error::Error>> {
     Ok(study.log_is_exact())
 }
 
-/// Measures the known properties of the policies for many sites. Returns whether every bar was met.
-fn figures(args: &cli::Figures) -> Result<bool, Box<dyn std::error::Error>> {
-    let seeds = args.seeds();
+/// Runs a study with its usual seeds, of the whole study and of a quick one, unless others are given.
+/// Returns whether every bar was met.
+fn study(
+    args: &cli::Study,
+    usual: [Vec<u64>; 2],
+    run: fn(&[u64], Size) -> Figures,
+) -> Result<bool, Box<dyn std::error::Error>> {
+    let seeds = args.seeds(usual);
     eprintln!("seeds: {seeds:?}");
-    let study = sites::figures::Study::run(&seeds, args.size());
-    sites::figures::print(&study);
+    let figures = run(&seeds, args.size());
     if let Some(directory) = &args.out {
-        sites::figures::write(&study, directory)
-            .map_err(|error| format!("{}: {error}", directory.display()))?;
+        figures.write(directory).map_err(|error| format!("{}: {error}", directory.display()))?;
     }
-    Ok(study.bars().iter().all(Bar::is_met))
-}
-
-/// Measures how a concurrency gate copes with overload. Returns whether every bar was met.
-fn gate(args: &cli::Gate) -> Result<bool, Box<dyn std::error::Error>> {
-    let seeds = args.seeds();
-    eprintln!("seeds: {seeds:?}");
-    let study = gate::Study::run(&seeds, args.size());
-    gate::print(&study);
-    if let Some(directory) = &args.out {
-        gate::write(&study, directory)
-            .map_err(|error| format!("{}: {error}", directory.display()))?;
-    }
-    Ok(study.bars().iter().all(Bar::is_met))
+    figures.print()
 }

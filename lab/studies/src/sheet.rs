@@ -14,6 +14,8 @@ pub(crate) struct Sheet {
     /// The name in file names.
     pub(crate) name: &'static str,
     pub(crate) title: &'static str,
+    /// The heading of the lines in the file.
+    pub(crate) what: &'static str,
     pub(crate) columns: &'static [Column],
     pub(crate) lines: Vec<Line>,
 }
@@ -57,7 +59,23 @@ impl Sheet {
             let figure = |column| Spread(by_seed.iter().map(|figures| figures[column]).collect());
             Line { name, figures: (0..columns.len()).map(figure).collect() }
         });
-        Self { name, title, columns, lines: lines.collect() }
+        Self { name, title, what: "policy", columns, lines: lines.collect() }
+    }
+
+    /// Returns those of the study's seeds with which this sheet was measured.
+    pub(crate) fn seeds_of<'a>(&self, seeds: &'a [u64]) -> &'a [u64] {
+        let count = self.lines.first().and_then(|line| line.figures.first());
+        &seeds[..count.map_or(0, |figure| figure.0.len())]
+    }
+
+    /// Names what the lines stand for, instead of policies.
+    pub(crate) fn by(self, what: &'static str) -> Self {
+        Self { what, ..self }
+    }
+
+    /// Returns whether the lines are times, so that the sheet is drawn but not printed.
+    pub(crate) fn is_course(&self) -> bool {
+        matches!(self.what, "minute" | "second")
     }
 
     /// Returns the figures in this column, for each line that `wanted` selects.
@@ -155,19 +173,18 @@ pub(crate) fn table(sheet: &Sheet) -> Table {
     markdown(iter::once(String::new()).chain(head), rows, 1)
 }
 
-/// A CSV file with one row for each line of the sheet and each seed, with all decimals. `what` is
-/// the heading of the first column.
+/// A CSV file with one row for each line of the sheet and each of its seeds, with all decimals.
 ///
 /// # Errors
 ///
 /// The file cannot be created.
-pub(crate) fn csv(sheet: &Sheet, what: &str, seeds: &[u64]) -> Result<String, Box<dyn Error>> {
+pub(crate) fn csv(sheet: &Sheet, seeds: &[u64]) -> Result<String, Box<dyn Error>> {
     let mut file = csv::Writer::from_writer(Vec::new());
     file.write_record(
-        [what, "seed"].into_iter().chain(sheet.columns.iter().map(|column| column.name)),
+        [sheet.what, "seed"].into_iter().chain(sheet.columns.iter().map(|column| column.name)),
     )?;
     for line in &sheet.lines {
-        for (index, seed) in seeds.iter().enumerate() {
+        for (index, seed) in sheet.seeds_of(seeds).iter().enumerate() {
             let figures = line.figures.iter().map(|figure| number(figure.0[index]));
             file.write_record([line.name.clone(), seed.to_string()].into_iter().chain(figures))?;
         }

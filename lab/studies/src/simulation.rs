@@ -15,7 +15,8 @@ mod visitors;
 mod world;
 
 pub(crate) use self::{
+    desk::{Desk, Door, Reply, Token},
     scenario::{Scenario, ScheduledEvent},
-    visitors::Habits,
+    visitors::{Crowd, Habits},
     world::World,
 };

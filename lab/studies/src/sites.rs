@@ -21,7 +21,7 @@
 mod clock;
 mod crowd;
 mod door;
-pub(crate) mod figures;
+mod figures;
 mod line;
 mod news;
 mod notes;
@@ -31,3 +31,5 @@ mod scenario;
 mod truth;
 mod visitor;
 mod world;
+
+pub(crate) use self::figures::run;

@@ -179,8 +179,8 @@ impl WaitingRoomConfigBuilder {
         self
     }
 
-    /// Sets a closure that customizes refusals of all kinds. Answers to waiting clients are left
-    /// as they are; [`waiting`](Self::waiting) customizes them.
+    /// Sets a closure that customizes refusals of all kinds. It does not affect answers to waiting
+    /// clients, which [`waiting`](Self::waiting) customizes.
     ///
     /// The closure receives the answer and the request, and returns a response, or `None` to use
     /// the layer's default response. The layer sends the body and the headers of the returned
@@ -315,8 +315,8 @@ impl WaitingRoomConfigBuilder {
                 given = given.with_seed(&rules.name, &event, seed)?;
             }
         }
-        // The seeds are known from the configuration that a builder was created from. At the
-        // earliest time, no event has begun, so no change can contradict an event in progress.
+        // An earlier configuration, from which the builder was created, provides the seeds. At time
+        // zero, no event has begun, so no change can contradict an event in progress.
         let plan = RoomPlan::new(rules.clone(), config.schedule);
         config.schedule = plan.follow(given, Timestamp::ZERO)?.schedule;
         config.statuses.validate()?;

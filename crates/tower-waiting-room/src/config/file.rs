@@ -12,10 +12,10 @@
 //! - The settings of the room are those that `RoomRules::SETTINGS` declares.
 //!
 //! `docs/configuration-file.schema.json` states the meaning, the bounds and the default of each
-//! field. A test compares it with these structures. Fields have the same names as in Cloudflare
-//! Waiting Room, where that product has the same feature. Stores and closures cannot be configured
-//! in a file. The store of the room is passed to the layer. Everything else that a file cannot
-//! contain is added with [`WaitingRoomConfig::into_builder`].
+//! field. A test compares the schema with these structures. Fields have the same names as in
+//! Cloudflare Waiting Room if that product has the same feature. Stores and closures cannot be
+//! configured in a file. The store of the room is passed to the layer. Everything else that a file
+//! cannot contain is added with [`WaitingRoomConfig::into_builder`].
 
 mod bypass;
 mod client_ip;

@@ -80,24 +80,21 @@ impl WaitingRoomConfigBuilder {
     /// Sets the share of the slots and of the line that one network may have while others want them.
     /// The default is [`Shares::Auto`].
     ///
-    /// A network is an IPv4 address or a /64 of IPv6, the /24 or the /48 around it, and the /16 or
-    /// the /32 around that. The address is determined as configured with
+    /// A visitor belongs to three networks: its IPv4 address or IPv6 /64, the /24 or /48 around it,
+    /// and the /16 or /32 around it. The address is determined as configured with
     /// [`client_ip`](Self::client_ip). Visitors do not count toward a share if they connect over
     /// loopback, or if they come from a private network through a proxy that is not
     /// [trusted](crate::TrustedProxies). If the server does not report the address of connections,
     /// shares have no effect, and
     /// [`Misconfiguration::PeerUnknown`](crate::config::Misconfiguration::PeerUnknown) is reported.
-    ///
-    /// On Redis, only the number of places of an address is limited.
     pub fn shares(self, shares: Shares) -> Self {
         self.rules(|rules| rules.shares(shares))
     }
 
-    /// Sets the time after its admission beyond which a session is not prolonged while visitors
-    /// wait. The default is 1 hour; `None` means that sessions are prolonged without end.
+    /// Sets the age from which a session is no longer prolonged while visitors wait. The default is
+    /// 1 hour; with `None`, sessions are prolonged indefinitely.
     ///
-    /// Never more sessions end for this reason than visitors wait. On Redis, the setting has no
-    /// effect.
+    /// For each waiting visitor, at most one session ends for this reason.
     pub fn longest_visit(self, duration: impl Into<Option<Duration>>) -> Self {
         self.rules(|rules| rules.longest_visit(duration))
     }
@@ -133,8 +130,8 @@ impl WaitingRoomConfigBuilder {
         self.rules(|rules| rules.recovery(recovery))
     }
 
-    /// Sets the longest [`session_duration`](Self::session_duration) of an earlier release whose
-    /// passes may still be in use. The default is `None`.
+    /// Sets the longest [`session_duration`](Self::session_duration) of earlier releases of the
+    /// application, for as long as their passes may be in use. The default is `None`.
     ///
     /// A room in memory needs this duration for [`Recovery::Pause`] after a release that shortens
     /// sessions. For a room in a shared store, the store remembers the duration.
@@ -175,8 +172,8 @@ impl WaitingRoomConfigBuilder {
     /// random bits for each event, and the same bits on all nodes.
     ///
     /// The commitment to the seed is published when the prequeue begins, and the seed itself when
-    /// the event starts. If the event already has a [commitment](Event::shuffle_at_start()), it
-    /// must be to this seed.
+    /// the event starts. If the event already has a [commitment](Event::shuffle_at_start()), that
+    /// commitment must match this seed.
     pub fn event_seed(mut self, event: impl Into<String>, seed: Seed) -> Self {
         self.config.room_options.seeds.push((event.into(), seed));
         self
@@ -266,8 +263,8 @@ impl WaitingRoomConfigBuilder {
     /// Sends waiting visitors their position and their turn over streams of server-sent events. By
     /// default, they poll.
     ///
-    /// The path of the streams no longer reaches the application. The waiting page uses the streams
-    /// by itself, and other clients find the path in the JSON answer.
+    /// Requests for the path of the streams no longer reach the application. The waiting page uses
+    /// the streams by itself, and other clients find the path in the JSON answer.
     pub fn push(mut self, push: Push) -> Self {
         self.config.room_options.push = Some(push);
         self
@@ -286,8 +283,9 @@ impl WaitingRoomConfigBuilder {
     /// For a person with an [identity](Self::identity), only the ticket is deleted, because the
     /// person may be active on another device. The place then lapses.
     ///
-    /// Offer a button for it, or send the POST when a purchase is complete. Do not send the POST
-    /// when a page is closed: a waiting visitor may close a tab, and a reload closes the page too.
+    /// Offer a button that sends the POST, or send it when a purchase is complete. Do not send the
+    /// POST when a page is closed: a waiting visitor may close a tab, and a reload closes the page
+    /// too.
     ///
     /// ```
     /// use tower_waiting_room::WaitingRoomConfig;
@@ -306,11 +304,11 @@ impl WaitingRoomConfigBuilder {
     ///
     /// The waiting page then offers such a link, and the page on the other device offers to
     /// continue with the place. Both devices hold the same place, and the visitor gets only one
-    /// slot, for whichever device comes first. A link is valid until the place would lapse without
-    /// another check-in, which is [`place_retention`](Self::place_retention) after the last one.
-    /// The page asks visitors to open it within a few minutes, whatever the retention is, so a
-    /// retention of less than the default 5 min makes links expire sooner than the page says. While
-    /// a link is valid, any number of devices can use it, so it is as secret as the cookie. With an
+    /// slot, for whichever device comes first. A link expires when the place would lapse without
+    /// another check-in: [`place_retention`](Self::place_retention) after the last check-in. The
+    /// page always asks visitors to open the link within a few minutes, so with a retention below
+    /// the default of 5 min, links expire sooner than the page says. While a link is valid, any
+    /// number of devices can use it, so it is as secret as the cookie. With an
     /// [identity](Self::identity), a link to the place of another person has no effect.
     ///
     /// Programs use the path as well: a POST with the token of a placed visitor is answered with
@@ -334,7 +332,7 @@ impl WaitingRoomConfigBuilder {
         self
     }
 
-    /// Sets the objects that JSON answers about the room contain. The default is
+    /// Sets which objects the JSON answers about the room contain. The default is
     /// [`JsonProfile::Compact`].
     pub fn json_profile(mut self, profile: JsonProfile) -> Self {
         self.config.json_profile = profile;

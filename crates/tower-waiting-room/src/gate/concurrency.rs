@@ -93,8 +93,8 @@ impl Concurrency {
 
     /// Creates a gate that runs at most `limit` requests at once. By default, up to 1 024 more
     /// requests wait for up to 5 s, in order of arrival and with controlled delay
-    /// ([`Discipline::ControlledDelay`]). While others wait, one address or /64 of IPv6 has at most an
-    /// eighth of the queue in line.
+    /// ([`Discipline::ControlledDelay`]). While others wait, an IPv4 address or IPv6 /64 may occupy
+    /// at most an eighth of the queue.
     ///
     /// A limit of 0 closes the gate, and `None` removes the limit. These two values are meant for a
     /// gate whose limit is set later through the [handle](crate::handle::GateHandle::set_limit).
@@ -148,14 +148,14 @@ impl Concurrency {
     /// The gate itself renews its share, in a task that reports how many requests run and wait. The
     /// task starts when the layer is created inside a tokio runtime, and otherwise with the first
     /// request. Until the first renewal has returned, the limit is zero and requests wait in the
-    /// queue. The limit is also zero while no task runs: without a runtime, or after the runtime of
-    /// the task has shut down and before the next request. The task ends when the layer has been
+    /// queue. The limit is also zero while no task runs: without a runtime, or between the shutdown
+    /// of the task's runtime and the next request. The task ends when the layer has been
     /// dropped and its last request has ended. What happens while the store is unreachable depends on
     /// the shared limit.
     ///
     /// Each layer that is created from one configuration has a share of its own. A key
-    /// ([`for_each`](Self::for_each)) and reserved permits ([`classes`](Self::classes)) contradict a
-    /// shared limit.
+    /// ([`for_each`](Self::for_each)) and reserved permits ([`classes`](Self::classes)) cannot be
+    /// combined with a shared limit.
     pub fn shared(limit: impl SharedConcurrency) -> Self {
         Self { shared: Some(Arc::new(limit)), ..Self::limit(0) }
     }
@@ -202,7 +202,7 @@ impl Concurrency {
         self.rules(|rules| rules.longest_retry(longest))
     }
 
-    /// Lets the values of this key, the tenants, take turns in the queue, so that no tenant can
+    /// Lets tenants, the values of this key, take turns in the queue, so that no tenant can
     /// monopolize it. By default, requests do not take turns by tenant.
     ///
     /// Use a key whose values clients cannot invent, such as an account. If clients can invent
@@ -291,8 +291,8 @@ impl Concurrency {
     /// Sets how many bytes per second a client has to move while it is awaited. The default is 240.
     /// With `None`, a client may be as slow as it likes.
     ///
-    /// A client is awaited while the application reads the request's body and the next part of it
-    /// has not arrived, and while a part of the response is ready but the client does not take it.
+    /// A client is awaited while the application waits for the next part of the request's body, and
+    /// while a part of the response is ready but the client does not take it.
     /// Time in which the application produces the response, or does not read the request, does not
     /// count. A client may be awaited for 5 s at first, and each byte that it moves adds to this time
     /// according to the rate.
@@ -322,8 +322,8 @@ impl Concurrency {
     /// but continues without a permit.
     ///
     /// This is the only bound on the time that the application itself holds a permit: while it
-    /// works, while it produces a response, and by a [`PermitHandle`](super::PermitHandle) that it
-    /// keeps.
+    /// works, while it produces a response, and while it keeps a
+    /// [`PermitHandle`](super::PermitHandle).
     pub fn max_hold(mut self, max_hold: impl Into<Option<Duration>>) -> Self {
         self.max_hold = max_hold.into();
         self

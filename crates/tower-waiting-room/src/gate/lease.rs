@@ -116,8 +116,8 @@ impl PermitHandle {
         Self(held)
     }
 
-    /// Inserts the handle into the extensions of a request, with the permits of an outer layer, so
-    /// that the application finds a single handle to all permits.
+    /// Inserts the handle into the extensions of a request, together with the permits of an outer
+    /// layer, so that the application finds a single handle to all permits.
     pub(crate) fn insert(self, extensions: &mut Extensions) {
         let outer = extensions.insert(self);
         if let Some(outer) = outer
@@ -255,8 +255,8 @@ impl HeldPermit {
         if taken_at == ASKED {
             return left;
         }
-        // The ticks of a long time are as many as the periods in it, so the sum of many short times
-        // is right, although each of them is rounded to whole periods.
+        // Each short time is rounded to whole periods, but the sum of many such times is right,
+        // because exactly one tick passes per period.
         let left = left.saturating_sub(self.sweeper.since(taken_at));
         self.left.store(nanos(left), Ordering::Relaxed);
         left
@@ -348,8 +348,8 @@ enum Went {
     Overloaded,
 }
 
-/// The time for which a reader may be awaited. A time in whole periods of the sweeper may be too
-/// long by one period, which is at most a quarter of the grace.
+/// The time for which a reader may be awaited: the grace and a quarter of it. Times are measured in
+/// whole periods of the sweeper, and may be too long by one period, at most a quarter of the grace.
 const GRACE: Duration = Duration::from_nanos(nanos(MinRate::GRACE) * 5 / 4);
 
 /// Returns a duration of a few seconds in nanoseconds.

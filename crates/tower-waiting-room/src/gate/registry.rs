@@ -200,8 +200,8 @@ impl GateSet {
     ///
     /// # Errors
     ///
-    /// Returns an error for an adaptive gate and for a gate with a share, which would overwrite the
-    /// value, and for a limit that a gate does not accept. The old limit then remains in effect.
+    /// Returns an error if the gate is adaptive or has a share, which would overwrite the value, or
+    /// if the limit is invalid. The old limit then remains in effect.
     pub(crate) fn set_limit(&self, limit: Option<u32>) -> Result<(), ConfigError> {
         let contradicts = |expected: String| {
             let kind = ConfigErrorKind::Contradicts;
@@ -447,9 +447,9 @@ impl GateRef {
 impl Drop for GateRef {
     fn drop(&mut self) {
         // This clone is dropped first, because `is_shared` counts it too. The remaining clones
-        // belong to permits, waiters and other requests. `forget` counts the clones while
-        // holding the lock that `of` holds to clone a gate, so a gate that a new request has just
-        // found is not removed.
+        // belong to permits, waiters and other requests. `forget` counts the clones, and `of`
+        // clones a gate, under the same lock, so a gate that a new request has just found is not
+        // removed.
         self.gate = None;
         if let (Gates::ByKey(gates), Some(key)) = (&self.set.gates, &self.key) {
             gates.forget(*key);

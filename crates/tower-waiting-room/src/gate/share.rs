@@ -1,8 +1,9 @@
 //! Renews a gate's share of a limit that several nodes share.
 //!
 //! One task per gate reports the gate's demand and applies the share that it receives. The task
-//! starts when the layer is created inside a tokio runtime, and otherwise with the first request. It
-//! ends with the last reference to the gate, so it keeps reporting requests that outlive the layer.
+//! starts when the layer is created inside a tokio runtime, and otherwise with the first request.
+//! The task ends with the last reference to the gate, so it keeps reporting requests that outlive
+//! the layer.
 //!
 //! The task may end earlier, if its runtime shuts down or a renewal panics. The limit then becomes
 //! zero at once, because other nodes get the share if it is not renewed. The next request starts

@@ -16,7 +16,7 @@
 //! therefore never reads a clock, and a frame costs only a few atomic operations. The stall is
 //! counted from the next tick, because the frame may have been taken at the very end of the period.
 //! No permit is therefore taken back too early. If a permit's time limit is a multiple of the
-//! period, as the shortest time limit is, the permit is taken back less than one period too late.
+//! period, like the shortest time limit, the permit is taken back less than one period too late.
 //! Otherwise the permit is taken back less than two periods too late.
 //!
 //! The sweeper holds only `Weak` references, and never keeps a permit alive. Without a tokio

@@ -133,15 +133,15 @@ impl Tuner {
     ///
     /// The rate is lowered by three tenths if the gate refused a request or had a queue for the
     /// whole period. The rate is raised by a twentieth of the upper bound if visitors wait because
-    /// of the rate, and if at most four fifths of the gate were in use, and will still be once a
-    /// whole session's worth of visitors at the current rate is active. After an increase, the rate
+    /// of the rate, and if less than four fifths of the gate's permits are in use, both now and once
+    /// visitors have arrived at the current rate for a whole session. After an increase, the rate
     /// is kept for 30 seconds. After a decrease, it is kept for half a session, but at least for 30
-    /// seconds. Only an overload after an increase is acted on at once. A rate that an operator
-    /// sets is the new starting point, even outside the bounds, and the next change returns to
-    /// them.
+    /// seconds. The tuner reacts at once only to an overload after an increase. A rate that an
+    /// operator sets is the new starting point, even outside the bounds, and the next change
+    /// returns to the bounds.
     ///
-    /// Each node of a room observes its own gate, and all of them change the same rate. A change by
-    /// one node makes the others wait as after a change of their own, so the node with the highest
+    /// Each node of a room observes its own gate, and all of them change the same rate. After a
+    /// change by one node, the others wait as if they had made it, so the node with the highest
     /// load decides.
     ///
     /// # Cancel safety

@@ -187,7 +187,7 @@ impl WaitingRoomHandle {
     }
 
     /// Returns the waits that ended with an admission by this node in the last minute, oldest
-    /// first. If there are more than 16 384, only the last of them are returned.
+    /// first. If there are more than 16 384, only the most recent are returned.
     #[must_use]
     pub fn waits(&self) -> Vec<super::VisitorWait> {
         self.pipeline.telemetry.waits(self.now())

@@ -21,7 +21,7 @@ use crate::{
 /// login        310        -       4.52%    ~70              ~3
 /// ```
 ///
-/// A limit that refuses nothing and has no keys near it has no effect. Before a limit in shadow
+/// A limit without refusals and without keys near the limit has no effect. Before a limit in shadow
 /// mode is enforced, its shadow share shows how many requests would be refused: if none of them is
 /// abuse, the limit is too low.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -47,7 +47,7 @@ pub struct LimitReport {
     pub over_in_shadow: u64,
     /// The keys that the limit tracks, and those near the limit.
     pub keys: KeyCensus,
-    /// The number of keys that lost their places in the table while they were in use.
+    /// The number of keys that lost their places in the limit's table while they were in use.
     pub displaced_keys: u64,
     /// Whether the limit is in shadow mode.
     pub is_shadow: bool,

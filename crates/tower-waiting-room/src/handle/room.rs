@@ -50,8 +50,8 @@ impl RoomHandle {
         self.room.snapshot().await
     }
 
-    /// Returns the nodes that share the room, the most recently heard first, or `None` if the store does
-    /// not know its nodes.
+    /// Returns the nodes that share the room, starting with the one heard from most recently, or
+    /// `None` if the store does not know its nodes.
     #[must_use]
     pub fn nodes(&self) -> Option<Vec<RoomNode>> {
         self.room.store.nodes()
@@ -79,9 +79,9 @@ impl RoomHandle {
     ///
     /// # Errors
     ///
-    /// Returns an error, and leaves the events unchanged, if the schedule is invalid, contradicts the
-    /// rules of the room or an event that has begun, or lacks a seed; if the store does not answer; or
-    /// if the store does not support events. The source of the error names the field.
+    /// Returns an error, and leaves the events unchanged, if the store does not answer or does not
+    /// support events, or if the schedule is invalid, lacks a seed, or contradicts the rules of the
+    /// room or an event that has begun. The source of the error names the field.
     pub async fn set_schedule(&self, schedule: Schedule) -> Result<(), StoreError> {
         self.room.store.schedule(schedule).await
     }

@@ -226,7 +226,7 @@ impl Stage {
 pub(crate) enum Pending {
     /// A wait for a reply from the rate limit store that the nodes share.
     Charge(Box<PendingCharge>),
-    /// A wait until the room's store has been told that the visitor leaves, and then the answer.
+    /// A wait until the room's store has been told that the visitor leaves, followed by the answer.
     Leave(BoxFuture<Response<Bytes>>),
     /// A wait for a permit from a gate.
     Permit(Box<Waiting>),

@@ -96,8 +96,8 @@ pub(super) type PushBody = Pin<Box<dyn Body<Data = Bytes, Error = Infallible> + 
 /// This trait is implemented only with the feature `room`. Without the feature, no layer has a
 /// room.
 pub(crate) trait RoomPart: Send + Sync {
-    /// Opens the token of a request. Notes the visitor, whether the room accepts its pass, and how
-    /// the next token is sent.
+    /// Opens the token of a request. Records the visitor, whether the room accepts its pass, and
+    /// how the next token is sent.
     fn identify(&self, head: &RequestHead<'_>, now: Timestamp, journey: &mut Journey);
 
     /// Returns whether the visitor has a pass that the room accepts at `now`.
@@ -256,8 +256,8 @@ impl Pipeline {
         }
     }
 
-    /// Stops a request whose path or host belongs to this room or to another one, depending on
-    /// which server interprets it. No stage runs.
+    /// Stops a request whose path or host may belong to this room or to another one, depending on
+    /// how a server interprets it. No stage runs.
     pub(crate) fn stop_ambiguous(&self, journey: &mut Journey) -> ControlFlow<Stop> {
         let flow = self.in_effect(journey, Stop::Reply(Reply::ambiguous_route()));
         self.counted(journey, flow)
@@ -306,7 +306,7 @@ impl Pipeline {
         self.counted(journey, flow)
     }
 
-    /// Sends a request back to the first stage if the room has ceased to accept its pass during a
+    /// Sends a request back to the first stage if the room no longer accepts its pass after a
     /// wait. The limits have charged the visitor of the pass, so they now charge the newcomer.
     fn reconsider(&self, journey: &mut Journey, now: Timestamp) {
         if let (true, Visitor::Proven(_), Some(room)) =
@@ -474,8 +474,8 @@ impl Pipeline {
 }
 
 /// Returns the visitor if it is known, that is, if the room accepts its pass. A client can get any
-/// number of tickets and of passes that are void, so a limit by visitor would have no effect if they
-/// counted too.
+/// number of tickets and void passes, so a limit by visitor would have no effect if these
+/// identified a visitor.
 fn known(journey: &Journey) -> Option<VisitorId> {
     // A copy of a pass counts as the same visitor, whatever address it is sent from.
     match &journey.visitor {

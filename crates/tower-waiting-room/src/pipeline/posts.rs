@@ -11,8 +11,8 @@
 //!                                         └─ not valid ──────────────► 403
 //! ```
 //!
-//! A transfer needs no call to the store, because the ticket in a link is due at the same time as
-//! the original ticket.
+//! A transfer needs no call to the store: a link contains a copy of the ticket, which is due at the
+//! same time as the original.
 
 use std::ops::ControlFlow::{self, Break, Continue};
 
@@ -47,8 +47,8 @@ impl Pipeline {
         }
     }
 
-    /// Answers the request of an admitted visitor that is not for the application: the script of the
-    /// waiting page sends a poll to ask whether it may reload the page, and a link leads to a page.
+    /// Answers a request that an admitted visitor does not send to the application: a poll, with
+    /// which the script of the waiting page asks whether it may reload the page, or a link.
     #[inline]
     pub(super) fn admitted(
         room: &RoomStage,
@@ -61,7 +61,7 @@ impl Pipeline {
         Self::without_link(room, head, reason)
     }
 
-    /// Sends a visitor who has opened a link, and need not wait, to the page without the link.
+    /// Redirects a visitor who has opened a link, but need not wait, to the page without the link.
     #[inline]
     pub(super) fn without_link(
         room: &RoomStage,
@@ -88,8 +88,8 @@ impl Pipeline {
 
     /// Answers either device of a visitor who continues on another device.
     ///
-    /// The request's ticket is charged first, whatever the answer is, because the rate limits do
-    /// not apply to tickets. A client without a ticket is charged against the limits.
+    /// First, the request is charged against the pace limit of its ticket, whatever the answer is,
+    /// because the rate limits do not apply to tickets. They apply to a client without a ticket.
     fn transfer(&self, room: &RoomStage, head: &RequestHead<'_>, journey: &Journey) -> Reply {
         let now = journey.times(&self.clock).now;
         let visitor = &journey.visitor;

@@ -17,8 +17,8 @@
 //! polls.
 //!
 //! A request for a stream is neither charged against the limits nor passed on to the gates, because
-//! it does not reach the application. It costs as much as a poll, and the pace limits on tickets
-//! bound both. In shadow mode there is no push, because no visitor waits.
+//! it does not reach the application. Such a request costs as much as a poll, and the pace limits
+//! on tickets bound both. In shadow mode there is no push, because no visitor waits.
 
 use std::{
     net::IpAddr,
@@ -102,7 +102,7 @@ impl Pipeline {
     }
 
     /// Applies the store's verdict to a request for a stream. Returns `None` for any verdict other
-    /// than to wait or to be admitted. Such a verdict has the same effect as on a poll.
+    /// than waiting or admission. Such a verdict has the same effect as on a poll.
     pub(super) fn stream_decided(
         &self,
         room: &RoomStage,
@@ -114,8 +114,8 @@ impl Pipeline {
         match verdict {
             Ok(Verdict::Wait { ticket, reason }) => {
                 let mut sealed = *ticket;
-                // The client keeps this ticket while the stream is open, and must not be too early
-                // with it when the stream announces the turn.
+                // The client keeps this ticket while the stream is open, and the ticket must be due
+                // when the stream announces the turn.
                 if !sealed.is_reissued() {
                     sealed.next_check_in = sealed.next_check_in.min(sealed.last_check_in + AT_ONCE);
                 }
@@ -131,7 +131,7 @@ impl Pipeline {
                 opening.place.end = StreamEnd::Turn;
                 Some(Reply::nothing_to_push(reason.clone()))
             }
-            // The stream ends either way, and its path never reaches the application.
+            // The policy admits the visitor, but the path of streams never reaches the application.
             Err(error)
                 if error.kind() != StoreErrorKind::Busy && room.admits_without_store(now) =>
             {
@@ -191,9 +191,9 @@ fn is_page(head: &RequestHead<'_>) -> bool {
     head.uri().query() == Some("page")
 }
 
-/// The time after which the ticket of an open stream is due. Without any such time, the ticket
+/// The time after which the ticket of an open stream is due. If this time were zero, the ticket
 /// would look as if a node had reissued it in an outage. The pace limits on tickets bound how often
-/// it is used.
+/// the ticket is used.
 const AT_ONCE: Duration = Duration::from_nanos(1);
 
 #[cfg(test)]
@@ -217,7 +217,7 @@ mod tests {
         assert!(of(&first) < of(&second) && of(&second) < of(&member));
         member.head_start = HeadStart::new(Duration::from_secs(40));
         assert!(of(&member) < of(&first));
-        // The places of a draw come before all arrivals, even with a head start.
+        // A place from a draw comes before every arrival, even one with a head start.
         let drawn = |place| {
             let mut entrant = Entrant::new(1, 1);
             entrant.place = Some(place);

@@ -60,7 +60,8 @@ enum By {
     Room,
     /// A limit or a gate that needs the client's address, which the server does not provide.
     SetUp,
-    /// Push, or the room's rule about requests that are not visits, with the status of the answer.
+    /// Either push, or the rule of the room for requests that are not visits. The value is the
+    /// status of the answer.
     Status(StatusCode),
     /// The rate limit store, which does not answer or is overloaded.
     Store,
@@ -75,7 +76,7 @@ impl Reply {
         Self { outcome: Outcome::Admit, reason, retry_after: None, by: By::Room }
     }
 
-    /// Sends a visitor who has opened a link, and needs no place, to the page without the link.
+    /// Redirects a visitor who has opened a link, but needs no place, to the page without the link.
     pub(super) fn without_link(reason: Reason, location: HeaderValue) -> Self {
         let mut response = Response::new(Bytes::new());
         *response.status_mut() = StatusCode::SEE_OTHER;
@@ -197,7 +198,7 @@ impl Reply {
         Self::refused(Reason::RefusedAddressUnknown, None, By::SetUp)
     }
 
-    /// Refuses a request that may belong to another room, with a short document of its own. Only a
+    /// Refuses a request that may belong to another room, with a short separate document. Only a
     /// client that constructs such paths on purpose receives this document, so it is in English
     /// only.
     pub(super) fn ambiguous_route() -> Self {
@@ -210,7 +211,7 @@ impl Reply {
         Self::refused(Reason::RefusedAmbiguousRoute, None, by)
     }
 
-    /// Asks a crawler to come back later, with a short text in place of a page, which it could index.
+    /// Asks a crawler to come back later, with a short text, because a crawler could index a page.
     pub(super) fn crawler() -> Self {
         let mut response = Response::new(Bytes::from_static(CRAWLER));
         *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
@@ -223,7 +224,8 @@ impl Reply {
     }
 
     /// Refuses a slot and a ticket to a request that is not a visit. The browser does not use the
-    /// answer: it discards speculative answers with this status, and fetches them again for a visit.
+    /// answer: it discards a speculative answer with this status, and repeats the request for a
+    /// visit.
     pub(super) fn not_a_visit() -> Self {
         Self::refused(Reason::RefusedNotAVisit, None, By::Status(StatusCode::SERVICE_UNAVAILABLE))
     }
@@ -245,8 +247,8 @@ impl Reply {
     /// Refuses a request for which a gate has no permit.
     ///
     /// Clients take a refusal without `Retry-After` as final. RFC 9110 section 10.2.3 allows the
-    /// header in any response, so a 504 states a time too, and so does a gate that is being drained:
-    /// the next request may reach another node.
+    /// header in any response, so a 504 also has one, and so does the refusal of a drained gate,
+    /// because the next request may reach another node.
     pub(super) fn at_gate(gate: GateRef, refused: &GateRefused, now: Timestamp) -> Self {
         let because = refused.because;
         let retry_after = refused.retry_after.unwrap_or_else(|| gate.gate().retry_after(now));

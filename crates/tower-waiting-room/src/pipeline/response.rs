@@ -57,7 +57,7 @@ impl Pipeline {
         }
     }
 
-    /// Returns whether a request that is forwarded needs only its permits and its report until the
+    /// Returns whether a forwarded request needs only its permits and its report until the
     /// response: it does not involve a room, and the response does not state its reason.
     #[inline]
     pub(crate) fn is_apart_from_room(&self, journey: &Journey) -> bool {
@@ -68,8 +68,8 @@ impl Pipeline {
         !(is_inside || has_token || is_explained) && journey.undelivered.is_none()
     }
 
-    /// Takes the values that a request holds until its response out of the journey, or returns
-    /// `None` if the request holds nothing.
+    /// Moves the values that a request holds until its response out of the journey. Returns `None`
+    /// if there are none.
     #[inline]
     pub(crate) fn held(self: &Arc<Self>, journey: &mut Journey) -> Option<Held> {
         self.holding(journey.report.take(), mem::take(&mut journey.permits))

@@ -155,7 +155,7 @@ impl Pipeline {
                 journey.admitted = Reason::AdmittedPass;
                 Continue(())
             }
-            // Search engines that get an error for this file do not visit the site at all.
+            // Search engines that get an error for this file do not crawl the site at all.
             _ if is_robots_txt(head) => Self::pass_by(journey, "robots"),
             _ if room.is_crawler(head) => {
                 if room.is_queueing(&rules, now) {
@@ -223,8 +223,9 @@ impl Pipeline {
     /// Gives a newcomer a first ticket without asking the store. The newcomer gets a slot or a place
     /// when it returns the ticket.
     ///
-    /// A page may send many requests before it has a token, and a browser does not keep the token of
-    /// every request. A slot for each of them would stay unused until its session lapses.
+    /// A page may send many requests before it has a token, and a browser does not keep the token
+    /// of every request. A slot for each of these requests would stay unused until its session
+    /// lapses.
     fn test_cookie(
         &self,
         room: &RoomStage,
@@ -238,7 +239,7 @@ impl Pipeline {
         Reply::queued(Reason::QueuedCookieTest, &ticket, now)
     }
 
-    /// Lets a request continue without a decision of the room.
+    /// Lets a request continue without a decision by the room.
     fn pass_by(journey: &mut Journey, rule: &'static str) -> ControlFlow<Stop> {
         journey.admitted = Reason::Bypass(rule.into());
         Continue(())

@@ -9,13 +9,13 @@
 //!           └─ nothing sent for a while: a comment
 //! ```
 //!
-//! The stream has no task. It runs when the server polls it: the timer of the stream, a call from
-//! [`Streams`](crate::room::Streams) or the store's reply wakes the task of the connection. A
+//! The stream has no task. It runs when the server polls it, after its timer, a call from
+//! [`Streams`](crate::room::Streams) or the store's reply has woken the task of the connection. A
 //! server polls only as fast as the client reads, so at most one event exists at a time, and it is
 //! never older than the moment at which the server asks for it.
 //!
-//! While the client does not read, the stream does not check in, and its visitor is away after a
-//! while. Visitors who are away delay no other visitor.
+//! While the client does not read, the stream does not check in, and its visitor counts as away
+//! after a while. Visitors who are away delay no other visitor.
 
 use std::{
     convert::Infallible,
@@ -65,30 +65,32 @@ pub(crate) struct EventStream {
     asked_at: Instant,
     /// The time from the last question to the next one, unless the stream is at the front.
     interval: Duration,
-    /// Whether the store did not answer the last question, so that the stream waits to ask again.
+    /// Whether the store did not answer the last question. The stream then waits before it asks
+    /// again.
     has_failed: bool,
     /// The time of the last event or comment.
     sent_at: Instant,
     /// The time at which the stream ends.
     ends_at: Instant,
-    /// The time until which the visitor may enter, once it has been told that it is its turn.
+    /// The time until which the visitor may enter, once the stream has announced its turn.
     turn_until: Option<Instant>,
     is_over: bool,
 }
 
 impl EventStream {
-    /// The time between two checks by a stream at the front. Together with the call when a session
-    /// ends on this node, this bounds how long a slot can be free without its visitor knowing.
+    /// The time between two checks by a stream at the front. Streams are also called when a session
+    /// ends on this node. In all other cases, this time bounds how long a slot can be free before
+    /// its visitor knows.
     const LOOK: Duration = Duration::from_millis(500);
-    /// The time for which a visitor is still present after it has been told that it is its turn.
+    /// The time for which a visitor counts as present after the stream has announced its turn.
     const TURN: Duration = Duration::from_secs(10);
-    /// The time between two questions about a visitor who has been told its turn but has not
+    /// The time between two questions about a visitor whose turn was announced, but who has not
     /// entered yet.
     const COMING: Duration = Duration::from_secs(1);
     /// The time between two questions while the store does not answer.
     const RETRY: Duration = Duration::from_secs(5);
-    /// The times after which clients connect again, in milliseconds: the shortest, and the number of
-    /// others.
+    /// The times after which clients connect again, in milliseconds: the shortest time, and the
+    /// width of the range.
     const RECONNECT_MS: [u64; 2] = [1_000, 3_000];
 
     /// Begins the stream with the answer to the first question.
@@ -197,7 +199,7 @@ impl EventStream {
         let room = &self.room;
         self.asked_at = now;
         if room.rules().mode == RoomMode::Suspended {
-            // The visitor's next request is let through, whatever the store says.
+            // The visitor's next request is let through without a call to the store.
             let ticket = self.ticket;
             let reason = Reason::QueuedTurn;
             return self.handle_verdict(Ok(Verdict::Wait { ticket, reason }), now);
@@ -226,7 +228,7 @@ impl EventStream {
             }
             Ok(Verdict::Wait { ticket, reason }) => self.waits(room, ticket, &reason),
             Ok(Verdict::Refuse { .. }) => self.end(StreamEnd::Refused),
-            // The application is reached without the store, so there is nothing to wait for.
+            // Requests reach the application without the store, so there is nothing to wait for.
             Err(error)
                 if error.kind() != StoreErrorKind::Busy
                     && room.admits_without_store(self.pipeline.clock.now()) =>
@@ -237,7 +239,7 @@ impl EventStream {
         }
     }
 
-    /// Tells the visitor that it is its turn, unless it has been told already.
+    /// Announces the visitor's turn, unless it has been announced already.
     fn turn(&mut self, room: &RoomStage, now: Instant) {
         self.interval = Self::COMING;
         if self.turn_until.is_none() {
@@ -265,10 +267,10 @@ impl EventStream {
         self.moves(room, false);
     }
 
-    /// If this stream waits for an event to start, returns how long until it checks, just after the
-    /// start, whether it is the visitor's turn. Clients that poll are spread over a few seconds
-    /// after the start, so that they do not all come at once. Streams need no such time, because
-    /// most of them send nothing then.
+    /// If this stream waits for the start of an event, returns the time until its next check for a
+    /// turn, which is just after the start. Clients that poll are spread over a few seconds after
+    /// the start, so that they do not all come at once. Streams need not be spread, because most of
+    /// them send nothing at that time.
     fn look_at_start(&self, room: &RoomStage, now: Timestamp) -> Option<Duration> {
         let plan = room.plan()?;
         let Phase::Prequeue { event, .. } = plan.phase_at(now) else { return None };

@@ -1,5 +1,4 @@
-//! Tests of the order of the stages, which probes around each stage make visible by counting
-//! requests.
+//! Tests of the order of the stages. A probe around each stage counts the requests that reach it.
 
 use std::{
     convert::Infallible,
@@ -37,7 +36,7 @@ fn order(visitor: &Visitor) -> &'static [Stage] {
     let mut order: Vec<Stage> =
         probes.into_iter().zip(stages).flat_map(|(probe, stage)| [probe, *stage]).collect();
     order.push(probes[stages.len()]);
-    // The order of each request has to be `'static`. A test may leak the memory of the order.
+    // The order has to be `'static`, and a test may leak its memory.
     order.leak()
 }
 
@@ -52,7 +51,7 @@ impl House {
         let clock = ManualClock::new(Timestamp::from_secs(1_700_000_000));
         let mut pipeline = Pipeline::new(config.build().unwrap(), clock.clone());
         pipeline.order = order;
-        // A layer that has only limits would decide without the order.
+        // A layer that has only limits does not use the order of the stages.
         pipeline.has_only_limits = false;
         Self { pipeline: Arc::new(pipeline), clock }
     }

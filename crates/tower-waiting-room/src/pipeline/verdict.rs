@@ -93,7 +93,7 @@ impl Pipeline {
 
     /// Reports a probable misconfiguration if a visitor is refused because of its network.
     ///
-    /// The network's quota of places may be exhausted because a proxy is missing from the
+    /// The network's share may be exhausted because a proxy is missing from the
     /// configuration: all clients behind the proxy then appear to have the same address. The refused
     /// request is therefore checked for signs of such a proxy.
     fn suspect(&self, head: &RequestHead<'_>, reason: &Reason) {
@@ -117,7 +117,7 @@ impl Pipeline {
     }
 
     /// Continues a request with a valid pass on which the store could not decide. The store was asked
-    /// only because the session may lapse soon, and a valid pass is good without the store.
+    /// only because the session may lapse soon, and a valid pass suffices even without the store.
     fn undecided(pass: Pass, head: &RequestHead<'_>, journey: &mut Journey) -> ControlFlow<Stop> {
         journey.visitor = Visitor::Inside(pass);
         if head.is_poll() {

@@ -21,8 +21,8 @@ use crate::request::{Caller, Doubt, Matcher, Part, PathRule, is_field, network a
 pub(crate) struct Condition {
     /// The part of the request to which the condition applies: an address, a method, a header, …
     pub(crate) part: Part,
-    /// The accepted values. An empty list accepts every value, and also a missing part, because
-    /// missing parts are handled by the [`MissingKey`](crate::request::MissingKey) of the limit.
+    /// The accepted values. An empty list accepts every value, and even a missing part, which the
+    /// [`MissingKey`](crate::request::MissingKey) of the limit handles.
     pub(crate) is: Arc<[Literal]>,
     /// The excluded values, which belong to neighboring rules that apply instead of this rule.
     pub(crate) is_not: Arc<[Literal]>,
@@ -87,8 +87,8 @@ impl Literal {
     ///
     /// # Errors
     ///
-    /// Returns a description of the values that are valid for this key if no request can have the
-    /// given value.
+    /// If no request can have the given value, returns a description of the values that are valid
+    /// for this key.
     pub(crate) fn new(part: &Part, text: String) -> Result<Self, String> {
         match part {
             Part::Address => {
@@ -133,7 +133,7 @@ impl Literal {
     ///
     /// # Errors
     ///
-    /// Returns a description of the valid prefixes if no path can begin with the given one.
+    /// If no path can begin with the given prefix, returns a description of the valid prefixes.
     pub(crate) fn path_prefix(prefix: String) -> Result<Self, String> {
         if prefix.ends_with('*') || !is_path(&prefix) {
             return Err(PREFIX.to_owned());

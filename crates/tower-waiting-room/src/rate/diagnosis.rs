@@ -1,8 +1,8 @@
 //! Finds limits that are probably not set up as intended.
 //!
-//! Limits are inspected whenever they change, to find quotas of 0, and keys that clients can invent
-//! while no limit by address covers all requests. The first requests to a layer are inspected too,
-//! to find forwarding headers that are not read and requests that the same limits count twice.
+//! Whenever limits change, they are inspected for quotas of 0, and for keys that clients can invent
+//! if no limit by address covers all requests. The first requests to a layer are inspected too, to
+//! find forwarding headers that are not read and requests that the same limits count twice.
 //! Findings are reported as [`Misconfiguration`]s and do not affect decisions.
 
 use std::sync::{

@@ -1,7 +1,7 @@
 //! Handles through which the application inspects the limits of a request and corrects charges.
 //!
-//! The cost of some requests is known only after they have run, such as the number of tokens that a
-//! language model generates. The layer charges an estimate, and the application corrects the
+//! Some costs, such as the number of tokens that a language model generates, are known only after
+//! the request has run. The layer charges an estimate, and the application corrects the
 //! estimate with a [`ChargeHandle`]. A request that exceeds a soft limit is not refused. Instead,
 //! an [`OverSoftLimit`] is inserted into its extensions.
 

@@ -239,7 +239,7 @@ impl RateLimit {
     /// then starts with the usage of the keys that were displaced from its network. A client
     /// therefore gains nothing when its key loses its place. A flood from one network affects only
     /// new keys from that network, and from the few networks that share a count with it: one
-    /// network in 64, or one in an eighth of `keys` if that is more. A network is an IPv4 /16 or an
+    /// in 64 networks, or one in `keys / 8` if `keys / 8` is larger. A network is an IPv4 /16 or an
     /// IPv6 /32.
     ///
     /// Keys without an address have no network. After a flood of invented keys, such a limit may

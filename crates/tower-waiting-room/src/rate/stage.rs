@@ -326,8 +326,8 @@ impl RateStage {
     ///
     /// # Errors
     ///
-    /// Returns the decision not to forward the request if it lacks a key that a hard limit
-    /// requires. A soft limit is skipped, and reported as exceeded, if the request lacks its key.
+    /// If the request lacks a key that a hard limit requires, returns the decision not to forward
+    /// it. A soft limit is skipped, and reported as exceeded, if the request lacks its key.
     pub(super) fn each_applying(
         &self,
         caller: &Caller<'_>,

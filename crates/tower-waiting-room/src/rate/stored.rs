@@ -6,9 +6,9 @@
 //! ```
 //!
 //! Each request causes at most one query, which covers all limits that apply to the request. If the
-//! store fails, the failure policy determines whether the request is forwarded. If the node's queue
-//! for the store is full, this does not count as a failure of the store. In this case, requests to
-//! which a hard limit applies are refused, whatever the policy.
+//! store fails, the failure policy determines whether the request is forwarded. A full queue of
+//! calls on this node does not count as a failure of the store: requests to which a hard limit
+//! applies are then refused, whatever the policy.
 
 use std::sync::Arc;
 

@@ -42,8 +42,8 @@ pub(super) struct HeldRequests {
 
 /// A request that is held until its turn.
 ///
-/// Dropping this value before the turn frees the request's place in the queue. The place is not
-/// freed if another request is already waiting behind it, because the time of that other request is
+/// Dropping this value before the turn frees the request's place in the queue, unless another
+/// request is already waiting behind it, because the time of that other request is
 /// fixed.
 ///
 /// The charges of other limits are not refunded. Otherwise, a client that keeps withdrawing its

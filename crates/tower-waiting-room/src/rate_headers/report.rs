@@ -2,7 +2,7 @@
 //!
 //! [`Report`] combines the constant strings of the policies that apply with the numbers in their
 //! decisions. This code runs for every response, so it avoids formatting. Small numbers are static
-//! strings, large numbers are kept by each thread, and other values are joined in one allocation.
+//! strings, each thread caches large numbers, and other values are joined in one allocation.
 //!
 //! Durations and Unix times are rounded up, so that a client that obeys them never comes back too
 //! early.
@@ -92,7 +92,7 @@ impl<'a> Report<'a> {
         let is_taken = headers
             .keys()
             .any(|name| fields.iter().any(|field| !field.is_list && field.name == *name));
-        // A single reservation leaves room for the `Content-Length` header that many servers add.
+        // Reserving all space at once leaves room for `Content-Length`, which many servers add.
         headers.reserve(fields.len());
         for Field { name, part, .. } in fields.iter().filter(|field| field.is_list || !is_taken) {
             if let Some(value) = self.value(*part) {
@@ -284,7 +284,7 @@ thread_local! {
     };
 }
 
-/// The number of places for timestamps, and for other numbers.
+/// The number of places for each kind of number: timestamps and others.
 const RECENT_LEN: usize = 32;
 
 /// The least number that is treated as a timestamp: a time in the year 2001.

@@ -9,8 +9,8 @@
 
 use super::list::{MAX_ELEMENTS, MAX_WEIGHT, elements};
 
-/// A form of answer that can be negotiated. If one range accepts several forms, the first of them
-/// in this declaration is chosen. For `*/*`, this is JSON unless HTML is offered.
+/// A form of answer that can be negotiated. If one range accepts several forms, the one that is
+/// declared first is chosen. For `*/*`, that is JSON unless HTML is offered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Offer {
     /// `text/html`
@@ -92,8 +92,8 @@ impl Range {
 /// Returns whether a name is `expected`, which is in lower case. The case of the name is ignored.
 ///
 /// The comparison ignores the bit that distinguishes upper from lower case, in all characters. This
-/// is safe, because for the other characters of these names, a change of this bit gives a character
-/// that a header cannot contain.
+/// is safe, because changing this bit in `*`, `/`, `+` or `-` gives a character that a header
+/// cannot contain.
 #[inline(always)]
 fn is<const LEN: usize>(name: &[u8], expected: &[u8; LEN]) -> bool {
     <[u8; LEN]>::try_from(name).is_ok_and(|name| name.map(|byte| byte | 0x20) == *expected)
@@ -156,7 +156,7 @@ impl Ranges {
     }
 }
 
-/// The lowest bit of the weight in a [`Rank`]. The position takes the bits below.
+/// The lowest bit of the weight in a [`Rank`]. The position occupies the lower bits.
 const WEIGHT: u32 = 8;
 
 /// The forms with the ranges that match them, apart from `*/*`.

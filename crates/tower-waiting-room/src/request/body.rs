@@ -165,11 +165,11 @@ impl Error for BodyTooSlow {}
 /// The timer runs only while the application is waiting for a frame. An application that pauses
 /// between two reads, or does not read at all, never makes the body fail.
 struct PacedBody {
-    /// The inner body; `None` after it has failed, when the rest of the body has been dropped and
-    /// the application sees the end of the body.
+    /// The inner body; `None` once it has failed. The rest of the body is then dropped, and the
+    /// application sees its end.
     body: Option<Body>,
     min_rate: MinRate,
-    /// The time for which the application may still wait, at the beginning of the current wait.
+    /// The time for which the application could still wait when the current wait began.
     left: Duration,
     /// The timer; `None` until the application has to wait for a frame for the first time. A body
     /// that is always ready needs no timer.

@@ -310,7 +310,7 @@ mod tests {
         assert!(!whole("/admin/x", "203.0.114.7", "1", "shop.example"));
         assert!(!whole("/admin/x", "203.0.113.7", "2", "shop.example"));
         assert!(!whole("/admin/x", "203.0.113.7", "1", "other.example"));
-        // A path that a server may read as another one is still not exempt.
+        // A combined rule does not exempt a path that a server may read as another path.
         assert!(!whole("/admin/../checkout", "203.0.113.7", "1", "shop.example"));
         let wrong = Bypass::path("admin", "/a").and(Bypass::network("office", "x"));
         assert!(wrong.validate().unwrap_err().to_string().contains("in the rule \"admin\""));

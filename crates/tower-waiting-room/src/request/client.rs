@@ -138,7 +138,7 @@ struct Clues<'a> {
     /// Whether a script library has identified itself in a header: htmx in `HX-Request`, or jQuery
     /// and other libraries in `X-Requested-With`. These headers matter for browsers that send no
     /// Fetch Metadata: old browsers, and all browsers over plain HTTP. Android's web views send the
-    /// name of their app in `X-Requested-With`, with navigations too.
+    /// name of their app in `X-Requested-With`, even with navigations.
     is_scripted: bool,
 }
 
@@ -240,15 +240,15 @@ impl Fetch {
 /// | all others, such as `Sec-Fetch-User` and `Origin` | any | as above |
 ///
 /// Other sites and the layer's own `Refresh` cause navigations without `Sec-Fetch-User`. Browsers
-/// without Fetch Metadata, and all browsers over plain HTTP, state nothing, and neither do clients
-/// that are not browsers: Node's fetch sends `Sec-Fetch-Mode` without `Sec-Fetch-Site`. The purpose
+/// without Fetch Metadata, all browsers over plain HTTP, and clients that are not browsers state no
+/// purpose. For example, Node's fetch sends `Sec-Fetch-Mode` without `Sec-Fetch-Site`. The purpose
 /// never admits a request, because any client can write these headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RequestPurpose {
     /// No person sees the answer: the request is speculative, or for a part of a page.
     Background,
-    /// A script or a frame sends the request. It may send several at once, and its page may be of a
-    /// site whose requests carry no cookies.
+    /// A script or a frame sends the request. There may be several such requests at once, and their
+    /// page may belong to a site whose requests carry no cookies.
     Embedded,
     /// A person navigates, as far as is known.
     Visit,
@@ -292,7 +292,7 @@ fn is_speculative(value: &[u8]) -> bool {
     [&b"prefetch"[..], b"prerender", b"preview"].iter().any(|word| token.eq_ignore_ascii_case(word))
 }
 
-/// Returns the part of a header in which its first value is.
+/// Returns the part of a header that contains its first value.
 fn begin(value: &[u8]) -> &[u8] {
     &value[..value.len().min(MAX_VALUE_LEN)]
 }

@@ -13,11 +13,11 @@
 //!                      the client     the proxy        the balancer
 //! ```
 //!
-//! The chain is therefore walked from the peer to the left for as long as the hops are trusted
-//! proxies. The first address that does not belong to a trusted proxy is the client's. Everything
-//! farther to the left is unverified. An entry that is not an address ends the walk, and the last
-//! hop before the entry counts as the client. All clients behind the last hop then share a quota,
-//! but no client can obtain a new key by sending garbage.
+//! The layer therefore walks the chain from the peer to the left for as long as the hops are
+//! trusted proxies. The first address that does not belong to a trusted proxy is the client's.
+//! Everything farther to the left is unverified. An entry that is not an address ends the walk, and
+//! the last hop before the entry counts as the client. All clients behind this hop then share a
+//! quota, but no client can obtain a new key by sending garbage.
 //!
 //! Exactly one source is read, without a fallback to another header, because a proxy that sets one
 //! header passes on forged headers with other names. If the peer is unknown, so is the client,
@@ -45,8 +45,8 @@ use crate::misconfiguration::Misconfiguration;
 
 /// The source of a client's address: the connection, or a header that trusted proxies write.
 ///
-/// The address is used by per-address limits, gates and bypass rules, and by the quota of places
-/// per network. With a wrong source, clients can choose their address, or all clients appear to
+/// The address is used by per-address limits, gates and bypass rules, and by the room's shares of
+/// networks. With a wrong source, clients can choose their address, or all clients appear to
 /// have the same address.
 ///
 /// ```
@@ -202,8 +202,8 @@ impl ClientIp {
         })
     }
 
-    /// Returns the address of the client whose request arrived from `peer`, which is in the header if
-    /// the peer is a trusted proxy.
+    /// Returns the address of the client whose request arrived from `peer`. If the peer is a
+    /// trusted proxy, the address is in the header.
     fn reported_by(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         self.report_of(peer).map_or(peer, |report| report.read(peer, headers))
     }

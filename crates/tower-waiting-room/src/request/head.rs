@@ -53,8 +53,8 @@ pub(crate) struct Findings {
     readings: OnceCell<Readings>,
 }
 
-/// A search for the values of one cookie in the lines of a request's `Cookie` header, whatever the
-/// number of other cookies and of its own copies.
+/// A search for the values of one cookie in the lines of a request's `Cookie` header. Its cost is
+/// bounded, however many cookies and copies there are.
 ///
 /// A semicolon always ends a cookie, and a comma never does (RFC 6265 section 4.2.1), so searching for
 /// the name is sufficient. HTTP/2 may split the header into one line for each cookie (RFC 9113
@@ -69,10 +69,11 @@ pub(crate) struct CookieSearch {
 
 impl CookieSearch {
     /// The maximum number of bytes that are searched in all lines of a request together. The cookie
-    /// in which they end is ignored, because a token that is cut in two would count as forged.
+    /// in which the search ends is ignored, because a token that is cut in two would count as
+    /// forged.
     pub(crate) const MAX_BYTES: usize = 16 * 1024;
-    /// The maximum number of times that the name is found in all lines of a request together, also as
-    /// a part of other names and of values.
+    /// The maximum number of occurrences of the name that are read in all lines of a request
+    /// together, including those inside other names and values.
     pub(crate) const MAX_MATCHES: usize = 16;
     /// The maximum number of spaces before a cookie.
     const MAX_SPACES: usize = 16;
@@ -98,7 +99,7 @@ impl CookieSearch {
             let after = &pair[name.needle().len()..];
             let end = memchr(b';', after).unwrap_or(after.len());
             // The match may be the end of a longer name or a part of another cookie's value. After
-            // the first one, `before` begins with the semicolon that ends the last cookie.
+            // the first match, `before` begins with the semicolon that ends the last cookie.
             if let [b'=', value @ ..] = &after[..end]
                 && Self::ends_a_cookie(before)
             {
@@ -258,10 +259,10 @@ impl<'a> RequestHead<'a> {
         Some(self.client_ip.network(self.client_ip()?))
     }
 
-    /// Returns the network whose quota of places the client uses.
+    /// Returns the network whose share of the room the client uses.
     ///
     /// Returns `None` if the address does not identify a client, because it is unknown, is a
-    /// loopback address, or belongs to a proxy that is missing from the configuration. A quota for
+    /// loopback address, or belongs to a proxy that is missing from the configuration. A share for
     /// this address would affect all clients at once. A private address that sends a forwarding
     /// header is assumed to belong to a proxy. From a public address, a forwarding header proves
     /// nothing, since the client may have written it.

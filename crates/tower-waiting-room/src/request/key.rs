@@ -29,8 +29,8 @@ use super::head::{Caller, CookieSearch, RequestHead};
 /// The part of a request that identifies a client to a limit.
 ///
 /// Requests with the same key share a quota, a gate, or the turns of a tenant in a queue. Keys are
-/// stored only as hashes. A key has up to 8 parts, which are joined with [`and`](Self::and). The first
-/// 8 KiB of each part count.
+/// stored only as hashes. A key has up to 8 parts, which are joined with [`and`](Self::and). Only
+/// the first 8 KiB of each part count.
 ///
 /// ```
 /// use tower_waiting_room::Key;
@@ -160,8 +160,8 @@ impl Key {
             Some(caller.hasher.hash(&(so_far, part.hash(caller)?)))
         })?;
         // A key without a place in a full table shares its network's remembered usage. The hash of
-        // a single address already contains the address's network. The address of a visitor with a
-        // pass may be unknown.
+        // a single address already contains this network. If a visitor is known by its pass, the
+        // address may be unknown, and the key then has no network.
         let needs_network = !others.is_empty() && self.needs_address();
         let network = if needs_network { caller.wide_network_hash() } else { None };
         Some(network.map_or(key, |network| key.of_network(network)))
@@ -175,7 +175,7 @@ impl Key {
         self.hash(caller).map_or_else(|| self.missing(missing, caller), Found::Key)
     }
 
-    /// Returns the treatment of a request without a key, or the key that takes its place.
+    /// Returns the treatment of a request without a key, or the key that replaces the missing one.
     fn missing(&self, missing: MissingKey, caller: &Caller<'_>) -> Found {
         if self.needs_address() && caller.address_hash().is_none() {
             return Found::Stranger;
@@ -436,7 +436,7 @@ pub enum MissingKey {
 pub(crate) enum Found {
     /// The limit does not cover the request, or does not apply because the key is missing.
     Bypass,
-    /// The key of the request, or its address in place of a missing key.
+    /// The key of the request, or the client's address in place of a missing key.
     Key(KeyHash),
     /// The request has no key, and is refused.
     Refuse,

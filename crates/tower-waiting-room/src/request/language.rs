@@ -157,8 +157,8 @@ impl Language {
         ADDED.get(self.index().checked_sub(TAGS.len())?)?.get()
     }
 
-    /// Adds a language to those of the process. Returns `None` if there are already
-    /// [`MAX`](Self::MAX) of them.
+    /// Adds a language to the process. Returns `None` if there are already [`MAX`](Self::MAX) of
+    /// them.
     pub(crate) fn add(tag: &'static str, is_right_to_left: bool) -> Option<Self> {
         let added = Added { tag, is_right_to_left };
         // The length of `TAGS` plus that of `ADDED` fits in a byte.

@@ -33,8 +33,8 @@ struct Elements<'a, F> {
 impl<'a, T, F: Fn(&'a [u8]) -> Option<T>> Iterator for Elements<'a, F> {
     type Item = (Element<'a>, Option<T>);
 
-    /// Reads an element. The method is inlined, because both kinds of lists spend most of their time
-    /// in it.
+    /// Reads an element. The method is inlined, because parsing a list spends most of its time
+    /// here.
     #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
         let (name, rest) = until_delimiter(self.rest?.trim_ascii_start());
@@ -49,7 +49,7 @@ impl<'a, T, F: Fn(&'a [u8]) -> Option<T>> Iterator for Elements<'a, F> {
     }
 }
 
-/// Skips the parameters at the beginning of a text, and returns the rest, from the comma on.
+/// Skips the parameters of a list element, and returns the comma and all later elements.
 #[inline(always)]
 fn after_parameters(parameters: &[u8]) -> &[u8] {
     let mut text = parameters;
@@ -64,8 +64,8 @@ fn after_parameters(parameters: &[u8]) -> &[u8] {
     text
 }
 
-/// Returns the weight in the parameters at the beginning of a text, and the rest of the text, from
-/// the comma on.
+/// `text` begins with the parameters of a list element. Returns their weight, and what follows
+/// them: the comma and all later elements.
 #[inline(always)]
 fn weight(mut rest: &[u8]) -> (Option<u16>, &[u8]) {
     let mut weight = None;
@@ -92,8 +92,8 @@ fn until_delimiter(text: &[u8]) -> (&[u8], &[u8]) {
     text.split_at(end.unwrap_or(text.len()))
 }
 
-/// Returns the text from the first comma or semicolon outside of quoted strings (RFC 9110 section
-/// 5.6.4).
+/// Returns the rest of the text, starting at the first comma or semicolon outside quoted strings
+/// (RFC 9110 section 5.6.4).
 #[inline]
 fn after_parameter(mut text: &[u8]) -> &[u8] {
     while let [byte, after @ ..] = text {
@@ -127,8 +127,8 @@ fn without_empty_parameters(mut text: &[u8]) -> &[u8] {
     text
 }
 
-/// Parses a decimal number from 0 to 1 in thousandths. Also returns the rest of the text, from the
-/// next comma or semicolon on. Further digits are cut off.
+/// Parses a decimal number from 0 to 1 in thousandths, and cuts off further digits. Also returns
+/// the rest of the text, starting at the next comma or semicolon.
 #[inline(always)]
 fn thousandths(text: &[u8]) -> (Option<u16>, &[u8]) {
     let (mut value, mut rest) = match text {
@@ -153,7 +153,7 @@ fn thousandths(text: &[u8]) -> (Option<u16>, &[u8]) {
     (None, until_delimiter(rest).1)
 }
 
-/// The highest weight in thousandths. It is also the default.
+/// The highest weight in thousandths, which is also the default.
 pub(super) const MAX_WEIGHT: u16 = 1000;
 
 /// The maximum number of elements of a list that are read. Browsers send up to a dozen.

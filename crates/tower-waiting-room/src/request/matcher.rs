@@ -91,7 +91,7 @@ impl Matcher {
         self.covers_elsewhere(head, doubt)
     }
 
-    /// Does the same as [`covers`](Self::covers). Only the comparison with a path is not inlined.
+    /// Does the same as [`covers`](Self::covers), but is not inlined.
     fn covers_elsewhere(&self, head: &RequestHead<'_>, doubt: Doubt) -> bool {
         match self {
             Self::All(all) => all.iter().all(|matcher| matcher.covers(head, doubt)),

@@ -2,9 +2,9 @@
 //!
 //! A client can send a new header with every request, so the negotiation does not allocate memory,
 //! reads a bounded number of ranges, and splits only ranges of available languages. The
-//! `fluent-langneg` crate cannot replace it, because that crate ignores weights, drops ranges with
-//! an extension, and allocates several lists. Tests compare the choice between the variants of a
-//! language with the `unic-langid` crate and its table of likely subtags.
+//! `fluent-langneg` crate cannot replace this code, because that crate ignores weights, drops
+//! ranges with an extension, and allocates several lists. Tests check the choice between the
+//! variants of a language against the table of likely subtags in the `unic-langid` crate.
 
 use std::{cmp::Reverse, sync::LazyLock};
 
@@ -21,8 +21,8 @@ pub(crate) struct Languages {
     /// The languages, sorted by their primary subtags. Languages with the same primary subtag are in
     /// the order of preference.
     offers: Vec<AvailableLanguage>,
-    /// The index of the first language whose primary subtag begins with these two letters, or the
-    /// number of languages.
+    /// For each pair of letters, the index of the first language whose primary subtag begins with
+    /// this pair, or the number of languages if there is none.
     starts: Box<[u16; LETTERS * LETTERS]>,
 }
 
@@ -32,7 +32,7 @@ struct AvailableLanguage {
     primary: Subtag,
     variant: Variant,
     language: Language,
-    /// Whether the primary subtag is not that of the language's own tag.
+    /// Whether the primary subtag differs from the one in the language's own tag.
     is_alias: bool,
 }
 
@@ -59,7 +59,7 @@ impl Languages {
         &BUILT_IN
     }
 
-    /// Adds a language. It replaces the language with the same tag.
+    /// Adds a language, which replaces any language with the same tag.
     pub(crate) fn with(&self, language: Language) -> Self {
         let mut languages = self.clone();
         let replaced = |known: Language| known.tag() == language.tag();
@@ -116,10 +116,10 @@ impl Languages {
 
     /// Returns the language that an `Accept-Language` header prefers.
     ///
-    /// If several ranges have the same weight, the first of them is chosen. The range `*` denotes
-    /// the default language, but a named language of the same weight takes precedence. If no
-    /// language is acceptable, the default language is sent nevertheless, which RFC 9110 permits:
-    /// a page in a foreign language is better than none.
+    /// If several ranges have the same weight, the first of these ranges is chosen. The range `*`
+    /// denotes the default language, but a named language of the same weight takes precedence. If
+    /// no language is acceptable, the default language is sent nevertheless, which RFC 9110
+    /// permits: a page in a foreign language is better than none.
     pub(super) fn negotiate(&self, accept_language: &[u8]) -> Language {
         let mut preferred = None;
         let mut best = 0;
@@ -271,8 +271,8 @@ fn primary_subtag(range: &[u8]) -> Option<Subtag> {
     }
 }
 
-/// Returns a subtag of up to four letters or digits in lower case. The bit that distinguishes the
-/// cases of letters is set in digits too.
+/// Returns a subtag of up to four letters or digits in lower case. The bit that distinguishes lower
+/// from upper case is already set in digits, so digits do not change.
 #[inline]
 fn subtag(text: &[u8]) -> Option<Subtag> {
     let lower = |byte: u8| byte | 0x20;
@@ -290,7 +290,7 @@ fn subtag(text: &[u8]) -> Option<Subtag> {
 struct Likely {
     primary: Subtag,
     regions: &'static [Subtag],
-    /// The script in these regions, and the script in all others.
+    /// The script in these regions, and below it the script in all other regions.
     script: Subtag,
     otherwise: Subtag,
     /// The region whose variant these regions share, if they have no variant of their own.

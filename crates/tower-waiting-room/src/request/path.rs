@@ -35,8 +35,8 @@ use std::borrow::Cow;
 
 use super::path_rule::{PathRule, Text};
 
-/// Calls `look` with each reading of `path`. Returns whether the path was read; otherwise it may be
-/// any path.
+/// Calls `look` with each reading of `path`. Returns false if the path was not read and may
+/// therefore be any path.
 pub(crate) fn each_reading(path: &str, look: impl FnMut(&[u8])) -> bool {
     Readings::of(path).each(path, look)
 }
@@ -122,8 +122,8 @@ impl Readings {
         }
     }
 
-    /// Calls `look` with each reading of `path`. Returns whether the path was read; otherwise it may
-    /// be any path.
+    /// Calls `look` with each reading of `path`. Returns false if the path was not read and may
+    /// therefore be any path.
     ///
     /// For a path with only clear escapes, the decoded form is the only reading, because clients
     /// have to escape letters outside ASCII.

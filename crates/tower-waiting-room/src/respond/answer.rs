@@ -135,8 +135,8 @@ pub struct Answer {
     /// The path of the [push](crate::config::WaitingRoomConfigBuilder::push) streams. `None` if the
     /// visitor does not wait, or if the layer has no push.
     pub push: Option<Arc<str>>,
-    /// The [path of transfers](crate::config::WaitingRoomConfigBuilder::transfer_path). `None` if the
-    /// answer is not about the room, or if the layer has none.
+    /// The [path of transfers](crate::config::WaitingRoomConfigBuilder::transfer_path). `None` if
+    /// the answer is not about the room, or if the layer has no such path.
     pub transfer: Option<Arc<str>>,
     /// Whether the request has an `Origin` header, so that a script of another origin may read the
     /// answer.
@@ -200,7 +200,7 @@ impl Answer {
         self.place_retention = rules.place_retention;
         self.refresh_interval = rules.refresh_interval;
         self.method = rules.queueing_method;
-        // A prequeue admits no visitors either, but ends at a known time.
+        // Like a room in this mode, a prequeue admits no visitors, but it ends at a known time.
         let is_prequeue = self.reason != Reason::QueueAll
             && self.event.as_ref().is_some_and(|event| event.is_prequeue);
         self.is_queue_all = rules.mode == RoomMode::QueueAll && !is_prequeue;
@@ -283,7 +283,7 @@ impl Answer {
 
     /// Returns whether the JSON of the answer contains the object of Cloudflare Waiting Room.
     ///
-    /// Cloudflare's product does not send the object to visitors that are admitted, nor for
+    /// Cloudflare's product sends the object neither to admitted visitors nor for
     /// refusals that do not concern its waiting room, such as refusals by a rate limit.
     pub(super) fn has_cloudflare_object(&self) -> bool {
         self.json == JsonProfile::Cloudflare && self.is_of_room() && self.outcome != Outcome::Admit

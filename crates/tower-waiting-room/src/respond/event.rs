@@ -13,8 +13,8 @@ use crate::rate_headers::whole_seconds;
 
 /// The facts about an event, from the beginning of its prequeue to its end.
 ///
-/// Before the start, an event with a draw publishes its [`commitment`](Self::commitment). Once it
-/// has started, it also publishes the [`seed`](Self::seed) and the number of
+/// Before the start, an event with a draw publishes its [`commitment`](Self::commitment). Once the
+/// event has started, it also publishes the [`seed`](Self::seed) and the number of
 /// [`entrants`](Self::entrants), from which any visitor can recompute its place.
 ///
 /// In JSON, and in the variable `event` of a template, the fields have the same names in

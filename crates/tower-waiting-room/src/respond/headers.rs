@@ -70,7 +70,7 @@ pub const EXPOSED_HEADERS: [HeaderName; 12] = [
 /// headers.
 ///
 /// A form may already have set another language, and may have added further request headers to
-/// `Vary`. It cannot change the headers that keep the answer out of caches.
+/// `Vary`. A form cannot change the headers that keep the answer out of caches.
 pub(super) fn complete(headers: &mut HeaderMap, answer: &Answer) {
     // RFC 6585 section 4 forbids caches to store a 429, but an answer may have another status.
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));

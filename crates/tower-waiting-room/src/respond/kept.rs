@@ -1,12 +1,12 @@
 //! Finished pages of refusals, kept for a second.
 //!
-//! In a flood, most refusals with a page are alike: they state the same reason and the same second
-//! to retry, in one of the available languages. Each thread keeps the last few pages, and sends each of them
-//! for at most a second, because a page states its time.
+//! In a flood, most refusals with a page are alike: they state the same reason and the same retry
+//! time, in one of the available languages. Each thread keeps the last few pages, and sends each of
+//! them for at most a second, because a page states its time.
 //!
 //! The memory for kept pages is bounded, whatever clients send: the number of pages is fixed, and
-//! the key consists of values that the server determines. A client can choose only between the
-//! languages, and whether the request has a safe method. A page that is not kept is rendered, which
+//! the key consists of values that the server determines. A client can choose only the language,
+//! and whether the request has a safe method. A page that is not kept is rendered, which
 //! is cheap for the default page.
 
 use std::{
@@ -107,7 +107,7 @@ thread_local! {
     static KEPT: RefCell<[Option<KeptPage>; PAGES]> = RefCell::new(array::from_fn(|_| None));
 }
 
-/// The number of pages that each thread keeps: about 300 KiB of the default page.
+/// The number of pages that each thread keeps, which is about 300 KiB of default pages.
 const PAGES: usize = 32;
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ mod tags;
 use self::tags::{Mistake, Step};
 use super::{Answer, cloudflare::CfWaitingRoom, own_page::escape};
 
-/// A template in the Mustache language, after its checks.
+/// A checked template in the Mustache language.
 pub(super) struct MustachePage {
     steps: Vec<Step>,
     /// The length of all constant texts, in bytes.
@@ -24,7 +24,7 @@ pub(super) struct MustachePage {
 }
 
 impl MustachePage {
-    /// The maximum length of a value in bytes. A test checks it for every answer.
+    /// The maximum length of a value in bytes. A test checks this maximum for every answer.
     #[cfg(test)]
     pub(super) const MAX_VALUE_LEN: usize = 64;
 
@@ -32,7 +32,7 @@ impl MustachePage {
     ///
     /// # Errors
     ///
-    /// Returns what is wrong with the template, and the line of the mistake.
+    /// Returns the first mistake in the template, and its line.
     pub(super) fn parse(source: &str) -> Result<Self, Mistake> {
         let steps = tags::steps(source, CfWaitingRoom::VARIABLES)?;
         let texts =

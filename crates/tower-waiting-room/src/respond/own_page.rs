@@ -234,8 +234,8 @@ fn write_data(frame: &Frame, answer: &Answer, title: &str, retry: &str, html: &m
     }
 }
 
-/// Writes the attributes and the content of the place in line, with its number in an element of its
-/// own.
+/// Writes the attributes and the content of the element with the place in line. The number has an
+/// element of its own.
 fn write_position(answer: &Answer, message: &Message, html: &mut String) {
     let position = message.position.as_deref().unwrap_or_default();
     let Some(number) = &message.number else {
@@ -265,14 +265,14 @@ fn write_position(answer: &Answer, message: &Message, html: &mut String) {
 /// Returns the parts of the position before and after its number, or two empty strings if the
 /// position does not contain the number.
 fn around<'a>(position: &'a str, number: &str) -> (&'a str, &'a str) {
-    // The number is short, so the places of its first byte are tried one by one.
+    // The number is short, so the occurrences of its first byte are tried one by one.
     let first = number.as_bytes().first().copied().unwrap_or_default();
     let mut places = memchr_iter(first, position.as_bytes()).map(|at| position.split_at(at));
     let around = places.find_map(|(before, rest)| Some((before, rest.strip_prefix(number)?)));
     around.unwrap_or_default()
 }
 
-/// Writes the bar.
+/// Writes the progress bar.
 fn write_progress(answer: &Answer, html: &mut String) {
     let progress = progress(answer);
     html.push_str("\n<svg class=\"bar");
@@ -378,8 +378,8 @@ pub(super) fn direction(language: Language) -> &'static str {
     if language.is_right_to_left() { "rtl" } else { "ltr" }
 }
 
-/// Returns whether the visitor submitted a form that was not delivered. The page must then offer to
-/// submit the form again, because a reload sends a GET request and would drop the input.
+/// Returns whether the visitor sent a form that did not reach the application. The page must then
+/// offer to submit the form again, because a reload sends a GET request and would drop the input.
 fn is_unsent(answer: &Answer) -> bool {
     answer.kind == ClientKind::Navigation && !answer.is_safe
 }
@@ -438,7 +438,7 @@ fn is_clean<const N: usize>(block: &[u8; N]) -> bool {
 }
 
 /// Returns whether a byte is escaped in HTML: `"`, `&`, `'`, `/`, `<` or `>`. Two of these bytes
-/// differ from their successors in only one bit.
+/// differ from the next one in this list in only one bit.
 const fn is_escaped(byte: u8) -> bool {
     (byte | 1 == b'\'') | (byte | 2 == b'>') | (byte == b'"') | (byte == b'/')
 }
@@ -458,7 +458,7 @@ fn source(content: &str) -> String {
     format!("'sha256-{}'", STANDARD.encode(Sha256::digest(content)))
 }
 
-/// The style of the page, with a mark in the place of the palette.
+/// The style of the page, with a placeholder for the palette.
 pub(super) const STYLE: &str = include_str!("page.css");
 
 /// The script of the page, with its parts for push and for transfers, and without its comments,
@@ -476,8 +476,8 @@ static SCRIPT: LazyLock<String> = LazyLock::new(|| {
 const SCRIPT_SOURCE: &str = "'sha256-HvqPmtgepohjI7VCZRgFvIMGE9ekYundezmpLuKziZ0='";
 const STYLE_SOURCE: &str = "'sha256-Tqe7+TSoMsMvgIbQKTm0a5ovI6wV727vKoYpR1OZcmg='";
 
-/// The end of the title, and the icon. It is embedded, so that browsers do not request one through
-/// the room.
+/// The end of the title, and the icon. The icon is embedded, so that browsers do not request one
+/// through the room.
 const ICON: &str = "</title>\n<link rel=\"icon\" href=\"data:image/svg+xml,\
     %3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E\
     %3Ccircle cx='8' cy='8' r='7' fill='%236246d8'/%3E\

@@ -6,9 +6,9 @@
 //! start-up and not by a visitor. A closure cannot be checked in this way.
 //!
 //! This file adds only the header that is specific to pages, the `Content-Security-Policy`. The
-//! headers that all answers have in common are added in `headers.rs`. Pages do not ask search engines
-//! to skip them: with an error status that has no effect, and with status 200 it would remove the
-//! application's own page from the index.
+//! headers that all answers have in common are added in `headers.rs`. Pages do not contain
+//! `noindex`: with an error status it has no effect, and with status 200 it would remove the
+//! application's own page from the index of a search engine.
 
 mod mustache;
 mod settings;
@@ -67,7 +67,7 @@ use crate::request::{Languages, RequestHead};
 #[derive(Clone)]
 pub struct Page {
     body: Body,
-    /// The settings, and the default page with them.
+    /// The default page with the settings.
     own: Arc<OwnPage>,
     /// The languages between which visitors can choose.
     languages: Cow<'static, Languages>,
@@ -143,8 +143,8 @@ impl Page {
     ///
     /// # Errors
     ///
-    /// Returns the error of the first setting that is invalid. The default language is checked last,
-    /// because any setting may have added it.
+    /// Returns the error of the first setting that is invalid. The default language is checked
+    /// last, because a setting after it may have added this language.
     pub(crate) fn checked(mut self) -> Result<Self, ConfigError> {
         if let Some(flaw) = self.flaw {
             return Err(flaw);
@@ -169,9 +169,9 @@ impl Page {
         &self.languages
     }
 
-    /// Returns the headers that only pages have, in front of the headers of every answer. `None` if
-    /// they differ from response to response, because the page is a closure, or because its policy
-    /// contains a nonce.
+    /// Returns the headers that only pages have, which precede the headers of every answer. `None`
+    /// if they differ from response to response, because the page is a closure, or because its
+    /// policy contains a nonce.
     pub(super) fn headers(&self) -> Option<Vec<(HeaderName, HeaderValue)>> {
         if matches!(self.body, Body::Closure(_)) || self.has_nonces() {
             return None;

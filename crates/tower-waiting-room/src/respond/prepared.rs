@@ -202,8 +202,8 @@ impl PreparedHeaders {
         let gets_cookie = facts.gets_cookie && matches!(facts.about, About::Room(..));
         let prepared = if gets_cookie { &self.with_cookie } else { &self.headers };
         *response.headers_mut() = self.copied(prepared, &values);
-        // Every further header adds to the cost of a flood, and only scripts of other origins need
-        // permission to read headers.
+        // Only scripts of other origins need permission to read headers, and every further header
+        // adds to the cost of a flood.
         if client.has_origin {
             let headers = response.headers_mut();
             headers.entry(VARY).or_insert(HeaderValue::from_static(VARIES_BY));

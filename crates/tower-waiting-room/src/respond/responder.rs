@@ -138,7 +138,7 @@ impl Responder {
 
     /// Returns the page of a refusal by a limit or a gate, which may have been rendered for another
     /// request in the same second. Returns `None` if the client gets no page, if pages have to be
-    /// rendered for each request, and if the page cannot be rendered.
+    /// rendered for each request, or if the page cannot be rendered.
     fn refused_page(
         &self,
         status: StatusCode,
@@ -284,8 +284,8 @@ type Frequent<'a> = (&'a PreparedHeaders, FinishedBody);
 
 /// Creates the answer to a ticket that is shown too often.
 ///
-/// There are only two such answers: one for people and one for programs. They need no lookup and no
-/// formatting, because each of them has to cost less than the answer that the client requested.
+/// There are only two such answers: one for people and one for programs. Each has to cost less than
+/// the answer that the client requested, so they need no lookup and no formatting.
 fn too_often(facts: &Unforwarded<'_>, client: &Client) -> Response<Bytes> {
     let is_program = client.is_program();
     let (content_type, body) = if is_program {

@@ -131,7 +131,7 @@ pub(super) fn drawn() -> Answer {
     Answer { event: Some(Box::new(event)), ..placed() }
 }
 
-/// The answer to a visitor in the line whose browser submitted a form that was not delivered.
+/// The answer to a visitor in the line whose form did not reach the application.
 pub(super) fn unsent() -> Answer {
     Answer { is_safe: false, ..placed() }
 }

@@ -1,4 +1,4 @@
-//! What an application can configure about answers: their status, and closures that render them.
+//! The configuration of answers: their status, and closures that render them.
 //!
 //! Many APIs define an error envelope, and their clients cannot read errors in any other format.
 //! Closures that the application supplies may therefore replace refusals and the answers to waiting

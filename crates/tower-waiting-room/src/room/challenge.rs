@@ -1,7 +1,7 @@
 //! The challenge: a response from the application that a newcomer has to satisfy before it gets its
 //! first ticket.
 //!
-//! A ticket costs a client one request, and a place in the line costs a second request. If that is
+//! A ticket costs a client one request, and a place in the line costs a second request. If this is
 //! too cheap, the application can answer the first touch itself, for example with a puzzle, and let
 //! through only clients that present the solution. A closure decides whether to challenge a
 //! newcomer, based on the request and on the number of first touches that this node has seen from

@@ -12,11 +12,11 @@ use std::{
 
 use waiting_room_core::VisitorId;
 
-/// The list of the ends that are still to be reported.
+/// The session ends that are still to be reported.
 #[derive(Debug, Default)]
 pub(crate) struct Ends(Mutex<EndList>);
 
-/// The session ends, each listed once, with a number that grows from one end to the next.
+/// All session ends on the list, without duplicates and with ascending numbers.
 #[derive(Debug, Default)]
 struct EndList {
     by_age: BTreeMap<u64, VisitorId>,
@@ -25,10 +25,10 @@ struct EndList {
 }
 
 impl Ends {
-    /// The maximum number of session ends that may be waiting to be reported. This many take a few
+    /// The maximum number of session ends that may be waiting to be reported. They take up a few
     /// MiB. Further ends are dropped, and their slots become free when the sessions lapse.
     pub(super) const MAX: usize = 65_536;
-    /// The maximum number of ends of sessions that one request delivers besides its own.
+    /// The maximum number of session ends that one request delivers for other visitors.
     const TOLD_AT_ONCE: usize = 8;
 
     /// Records that the end of a session has to be reported to the store. A later request reports
@@ -54,9 +54,9 @@ impl Ends {
         Owed { told: vec![id], ends: Arc::clone(self) }
     }
 
-    /// Takes the end of an earlier session of `asker` off the list, if there is one, for a caller
-    /// that delivers it before it asks the store about `asker`. A person has the same id in each
-    /// session, so a later delivery would end the person's next session.
+    /// If the end of an earlier session of `asker` is on the list, takes this end off the list. The
+    /// caller delivers the end before it asks the store about `asker`. A person has the same id in
+    /// each session, so a later delivery would end the person's next session.
     pub(crate) fn take_own(self: &Arc<Self>, asker: VisitorId) -> Owed {
         let EndList { by_age, numbers, .. } = &mut *self.list();
         let number = numbers.remove(&asker);
@@ -80,7 +80,7 @@ impl Ends {
         // The lock is released before the `Owed` is created, because dropping an `Owed` takes the
         // same lock.
         drop(list);
-        // The next end to deliver is the last one.
+        // The end that is delivered next has to be the last element.
         taken.reverse();
         Owed { told: taken, ends: Arc::clone(self) }
     }

@@ -24,7 +24,7 @@ use waiting_room_core::{Reason, StoreError, Verdict, VisitorId, error::StoreErro
 
 use super::sessions::IdHasher;
 
-/// The open questions to the store, by visitor. There are never more of them than there are
+/// The open questions to the store, by visitor. There are never more questions than
 /// requests in progress.
 #[derive(Debug, Default)]
 pub(crate) struct Moves(DashMap<VisitorId, Weak<Awaited>, BuildHasherDefault<IdHasher>>);
@@ -92,8 +92,8 @@ struct Asking<'a> {
 
 impl Drop for Asking<'_> {
     fn drop(&mut self) {
-        // The reference is given up before the entry is inspected. If two requests end at once, the
-        // one that inspects the entry last then finds no reference.
+        // This reference is dropped before the entry is inspected. If two requests end at once, the
+        // request that inspects the entry last therefore finds no reference left.
         self.question = None;
         self.moves.0.remove_if(&self.id, |_, question| question.strong_count() == 0);
     }

@@ -33,7 +33,7 @@ pub(crate) struct RoomOptions {
     /// The seeds of draws, each with the name of its event, until the configuration is built.
     pub(crate) seeds: Vec<(String, Seed)>,
     pub(crate) push: Option<Push>,
-    /// The path to which visitors send a POST to leave, or `None` if they cannot.
+    /// The path to which visitors send a POST to leave, or `None` if there is no such path.
     pub(crate) leave_path: Option<PostPath>,
     /// The path for links to a place, or `None` if a visitor cannot continue on another device.
     pub(crate) transfer_path: Option<PostPath>,

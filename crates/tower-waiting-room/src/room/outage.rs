@@ -14,7 +14,7 @@
 //!
 //! With [`StoreFailure::LocalShare`], a node creates a local room with its share of the limits.
 //! From the start of the outage, the node counts the passes that it sees. The node starts to decide
-//! only after a while, because a room that has just been created knows about hardly any of the
+//! only after a while, because a room that has just been created knows hardly any of the
 //! active visitors. Nodes do not communicate. The limits still hold for the visitors whom the nodes
 //! know about, because the nodes' shares add up to no more than the limits.
 //!

@@ -5,11 +5,11 @@
 //! pace limits bound the cost of an abusive client:
 //!
 //! - Each **ticket** has a pace limit, which a client that obeys `Retry-After` never reaches.
-//! - Each **address** has a pace limit for requests that are not the check-in of a ticket that is
-//!   due: for tickets that are early or presented again, whichever copy, and for posts of scripts.
-//!   It bounds the cost of a client that has collected many tickets. One check-in in each interval
-//!   does not count towards the pace limit of an address, so any number of visitors can wait behind
-//!   one address.
+//! - Each **address** has a pace limit for requests other than timely check-ins: for tickets that
+//!   are early, for tickets of which a copy was presented before, and for POSTs of scripts. This
+//!   limit bounds the cost of a client that has collected many tickets. One check-in per ticket and
+//!   interval does not count towards the pace limit of an address, so any number of visitors can
+//!   wait behind one address.
 //!
 //! Each node enforces both pace limits on its own, in bounded memory and without a call to the
 //! store.
@@ -39,12 +39,13 @@ impl CheckInPace {
     /// asked to check in more often than every 2 s, but it may do so in several tabs of one
     /// browser.
     const PER_TICKET: Quota = Quota::per_second(4).burst(20);
-    /// The check-ins of each ticket that do not count towards the pace limit of its address: one
-    /// second of an interval for each second, and one interval of up to 30 s at once.
+    /// The allowance of each ticket for check-ins that do not count towards the pace limit of its
+    /// address. A check-in uses up its interval, and the allowance grows by 1 s per second, up to
+    /// 30 s.
     const DUE: Quota = Quota::per_second(1).burst(Self::LONGEST);
-    /// The longest interval that is distinguished, in seconds.
+    /// The longest interval, in seconds. A longer one counts as this interval.
     const LONGEST: u64 = 30;
-    /// The interval of the copy that an open push stream returns, which is due at once.
+    /// The interval that counts for the ticket of an open push stream, which is due at once.
     const AFTER_PUSH: u64 = 10;
     /// The pace limit of each address for tickets that are not due: 50 requests per second with
     /// bursts of up to 500 requests. This is enough for a school behind one address, with a few
@@ -54,8 +55,8 @@ impl CheckInPace {
     /// burst is available again, which takes up to 5 s. More tickets than this would have to be
     /// remembered only if millions of visitors were waiting.
     const MAX_TICKETS: usize = 1 << 16;
-    /// The maximum number of tickets whose check-ins are remembered, each for up to 30 s: those of
-    /// over 100 000 waiting visitors.
+    /// The maximum number of tickets whose check-ins are remembered, each for up to 30 s: enough
+    /// for over 100 000 waiting visitors.
     const MAX_DUE: usize = 1 << 18;
     /// The maximum number of addresses that are remembered. An address is remembered for up to 10
     /// s, and only if it presents tickets early.
@@ -75,8 +76,8 @@ impl CheckInPace {
         })
     }
 
-    /// Charges a check-in with `ticket` at `now` against the pace limit of the ticket and, if the
-    /// ticket is not due or this node has seen it within its interval, also against the pace limit
+    /// Charges a check-in with `ticket` at `now` against the pace limit of the ticket. If the
+    /// ticket is not due, or this node has seen it within its interval, also charges the pace limit
     /// of the client's address. If the request exceeds either limit, it is charged against neither.
     ///
     /// If the address is unknown, only the pace limit of the ticket applies.
@@ -102,7 +103,7 @@ impl CheckInPace {
         self.charge_both(ticket, key, address, now)
     }
 
-    /// Charges the post of a script that presents `ticket` at `now`, as [`charge`](Self::charge)
+    /// Charges a script's POST with `ticket` at `now` in the same way as [`charge`](Self::charge)
     /// charges a ticket that is not due.
     ///
     /// # Errors
@@ -118,8 +119,8 @@ impl CheckInPace {
         self.charge_both(ticket, key, caller.address_hash(), now)
     }
 
-    /// Charges a request against the pace limit of the ticket and, if it is given, that of an
-    /// address.
+    /// Charges a request against the pace limit of the ticket and, if an address is given, that of
+    /// the address.
     fn charge_both(
         &self,
         ticket: &Ticket,

@@ -1,4 +1,4 @@
-//! What an operator grants to some visitors: a head start in the line, a bypass for crawlers, a
+//! The options for some visitors: a head start in the line, a bypass for crawlers, a
 //! return after a session has lapsed, and a single place for each person whom the application knows
 //! by a login or an API key.
 //!
@@ -19,9 +19,9 @@
 //! | any token | no | that token |
 //!
 //! A pass survives a login, because visitors log in while they use the application. A ticket does
-//! not, because a person could otherwise wait once for each cookie jar. If the identity changes
-//! while the visitor is in line, the new identity continues with its own place, or as a newcomer,
-//! and the place of the earlier identity is kept for as long as any other place.
+//! not survive it, because a person could otherwise wait once for each cookie jar. If the identity
+//! changes while the visitor is in line, the new identity continues with its own place, or as a
+//! newcomer, and the place of the earlier identity is kept for as long as any other place.
 //!
 //! The store, the tokens and the logs contain only the hash.
 
@@ -98,7 +98,7 @@ impl Priority {
         HeadStart::new((self.of)(head).min(self.longest))
     }
 
-    /// Gives a head start to the visitor of a verdict if its order of arrival has just begun.
+    /// Gives a head start to a visitor whose order of arrival begins with this verdict.
     ///
     /// The head start is fixed once, and sealed into the ticket. Other headers in a later request
     /// do not change it.
@@ -137,7 +137,7 @@ impl fmt::Debug for Priority {
 #[derive(Clone)]
 pub(crate) struct Crawlers {
     is_one: Arc<dyn Fn(&RequestHead<'_>) -> bool + Send + Sync>,
-    /// The time at which this node last had a visitor wait or refused one, in nanoseconds. An
+    /// The time at which this node last made a visitor wait or refused one, in nanoseconds. An
     /// outdated value only lets one more request through.
     queued_at: Arc<AtomicU64>,
 }
@@ -152,7 +152,7 @@ impl Crawlers {
         (self.is_one)(head)
     }
 
-    /// Notes a verdict, at `now`.
+    /// Records a verdict at `now`.
     pub(super) fn observe(&self, verdict: &Verdict, now: Timestamp) {
         // A newcomer who only has to show that it returns cookies waits for no other visitor.
         let is_test = matches!(verdict, Verdict::Wait { reason: Reason::QueuedCookieTest, .. });
@@ -161,7 +161,7 @@ impl Crawlers {
         }
     }
 
-    /// Returns whether this node has had a visitor wait, or refused one, within this time.
+    /// Returns whether this node has made a visitor wait, or refused one, within this time.
     pub(super) fn has_queued_within(&self, time: Duration, now: Timestamp) -> bool {
         let queued_at = self.queued_at.load(Ordering::Relaxed);
         queued_at != 0 && now.since(Timestamp::from_nanos(queued_at)) < time
@@ -176,8 +176,8 @@ impl fmt::Debug for Crawlers {
 
 /// Checks that the visitor of a lapsed session may return for this time.
 ///
-/// A store remembers for three times the place retention that a visitor has left. Such a visitor
-/// must not return, so the time must have passed by then.
+/// A visitor who has left must not return. A store remembers these visitors for three times the
+/// place retention, so the grace must end within this time.
 fn validate_grace(grace: Duration, rules: &RoomRules) -> Result<(), ConfigError> {
     let is = |kind, expected: String| {
         Err(ConfigError::new(kind, "grace", format!("{grace:?}"), expected))
@@ -238,5 +238,5 @@ impl fmt::Debug for IdentityOf {
     }
 }
 
-/// The error that is counted for another person's token.
+/// The name of the error under which another person's token is counted.
 pub(crate) const OTHER_PERSON: &str = "other_person";

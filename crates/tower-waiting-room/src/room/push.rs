@@ -14,8 +14,8 @@ use super::post_path::check_path;
 /// visitor, the stream says so, and the visitor takes the slot with its next request.
 /// `docs/guide/push.md` describes the events and how other clients use them.
 ///
-/// A stream costs a connection, so the number of streams is bounded. Visitors for whom no stream is
-/// free poll as they would without push.
+/// A stream costs a connection, so the number of streams is bounded. Visitors who get no stream
+/// poll as they would without push.
 ///
 /// ```
 /// use tower_waiting_room::{WaitingRoomConfig, room::Push};
@@ -66,16 +66,16 @@ impl Push {
     }
 
     /// Sets the maximum number of streams that are open on this node, from 1 to 1 000 000. The
-    /// default is 10 000. Once half of them are open, the others are for visitors with a place in
-    /// line. Each stream occupies a connection, or a part of an HTTP/2 connection, and about a
-    /// kilobyte of memory.
+    /// default is 10 000. Once half of this number are open, the other half is reserved for
+    /// visitors with a place in line. Each stream occupies a connection, or a part of an HTTP/2
+    /// connection, and about a kilobyte of memory.
     pub const fn max_streams(mut self, streams: u32) -> Self {
         self.max_streams = streams;
         self
     }
 
     /// Sets the maximum number of streams that the clients of one network may hold on this node, at
-    /// least 1. The default is 1 000. A network is an IPv4 address or a /64 of IPv6, as for
+    /// least 1. The default is 1 000. A network is an IPv4 address or an IPv6 /64, as for
     /// [`shares`](crate::config::WaitingRoomConfigBuilder::shares).
     pub const fn max_streams_per_network(mut self, streams: u32) -> Self {
         self.max_streams_per_network = streams;

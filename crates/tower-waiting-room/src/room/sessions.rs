@@ -29,8 +29,8 @@
 //! # What has to be forgotten
 //!
 //! The memory has a bound, beyond which the entry that would be forgotten next is forgotten early. If
-//! it is an ended session, a node no longer trusts passes that expire as early as the passes of that
-//! session: the store is asked whether such a pass is still valid.
+//! this entry is an ended session, the node no longer trusts passes that expire by the same time:
+//! the store is asked whether such a pass is still valid.
 //!
 //! # Locks
 //!
@@ -58,10 +58,10 @@ use crate::{ambient::StageClock, telemetry::Telemetry};
 pub(crate) struct Sessions {
     /// The state of the session of each visitor, with at most [`Self::MAX`] entries.
     known: DashMap<VisitorId, Known, BuildHasherDefault<IdHasher>>,
-    /// For each entry, a time from which it might no longer have an effect.
+    /// For each entry, a time from which the entry might no longer have an effect.
     due: Mutex<BTreeSet<(Timestamp, VisitorId)>>,
-    /// The latest time, in nanoseconds, at which a pass expires whose end had to be forgotten.
-    /// Accesses are `Relaxed`, because the value is independent of all others.
+    /// The latest expiry time, in nanoseconds, of the passes whose ended sessions had to be
+    /// forgotten. Accesses are `Relaxed`, because the value is independent of all others.
     watermark: AtomicU64,
     /// The sessions that have ended but are still counted by the store.
     pub(super) ends: Arc<Ends>,
@@ -111,8 +111,8 @@ pub(crate) enum Stale {
 }
 
 impl Sessions {
-    /// The maximum number of entries, which take up to 25 MB. A client gets one with each pass that it
-    /// ends or renews, and with each place that it gives up.
+    /// The maximum number of entries, which take up to 25 MB. A client adds an entry with each pass
+    /// that it ends or renews, and with each place that it gives up.
     const MAX: usize = if cfg!(test) { 1 << 10 } else { 1 << 18 };
     /// The number of entries that may be removed whenever one is added.
     const SWEPT_AT_ONCE: u32 = 4;
@@ -150,7 +150,7 @@ impl Sessions {
 
     /// Ends the session of this pass on this node, on behalf of the application, and reports how
     /// long the session lasted. Several requests of a visitor may end its session, but only the
-    /// first one is reported. [`Ends`] delivers the end to the store.
+    /// first end is reported. [`Ends`] delivers the end to the store.
     pub(crate) fn end_by_application(&self, pass: &Pass) {
         if !self.end(pass) {
             self.telemetry.session_ended(self.clock.now().since(pass.accepted_at));
@@ -158,7 +158,7 @@ impl Sessions {
     }
 
     /// Ends all sessions of a visitor that were accepted by `now`, because the visitor has left
-    /// with its ticket. The passes of these sessions have all expired at `until`.
+    /// with its ticket. All passes of these sessions will have expired by `until`.
     pub(crate) fn end_by_ticket(&self, id: VisitorId, now: Timestamp, until: Timestamp) {
         let ended = |forget_at| Known::Ended { accepted_at: now, forget_at };
         self.note(id, ended(until), now, |known| *known = ended(known.forget_at().max(until)));
@@ -234,7 +234,7 @@ impl Sessions {
         });
     }
 
-    /// Adds an entry, or changes the entry that exists.
+    /// Adds an entry, or changes the existing one.
     fn note(&self, id: VisitorId, new: Known, now: Timestamp, change: impl FnOnce(&mut Known)) {
         match self.known.entry(id) {
             Entry::Occupied(mut entry) => return change(entry.get_mut()),
@@ -327,7 +327,7 @@ impl Drop for Renewing {
 /// ```
 ///
 /// A request has no visit if it bypasses the room, or if it is forwarded without a pass, for
-/// example while the room is suspended. A handler that takes a `Visit` in place of an `Option`
+/// example while the room is suspended. A handler that takes a `Visit` rather than an `Option`
 /// rejects such requests with status 403.
 ///
 /// Behind any other server, the visit is in the extensions:

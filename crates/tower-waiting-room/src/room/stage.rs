@@ -184,7 +184,7 @@ impl RoomStage {
         self.store.plan()
     }
 
-    /// Returns `true` unless the pass is from another site, its session has ended or may have, or the
+    /// Returns `true` unless the pass is from another site, its session may have ended, or the
     /// session may lapse before the store hears of the request. During an outage, the local room of the
     /// node counts the pass.
     ///
@@ -201,8 +201,8 @@ impl RoomStage {
         !rules.timing().may_lapse_first(pass, now, Self::UNDER_WAY)
     }
 
-    /// Returns whether the home of a pass is not a home of this room: the pass is from another
-    /// site, from another set of sites, or from before this room shared its limit.
+    /// Returns whether a pass is from elsewhere: from another site, from another set of sites, or
+    /// from before this room shared its limit.
     fn is_from_elsewhere(&self, pass: &Pass) -> bool {
         pass.home.map(|home| home.site) != self.store.home().map(|home| home.site)
     }
@@ -217,10 +217,10 @@ impl RoomStage {
     /// Asks the store about a visitor who checks in with a ticket, who continues the session of a
     /// pass that has expired or is about to, who moves from another site, or who enters as a newcomer.
     ///
-    /// If the store has not been told yet that an earlier session of the visitor has ended, this end
-    /// is delivered first. If it cannot be delivered, the store is not asked about the visitor, and
-    /// the error of the delivery is returned. The ends of a few other sessions are delivered at the
-    /// same time as the question, which does not wait for them.
+    /// If the store has not been told yet that an earlier session of the visitor has ended, this
+    /// end is delivered first. If this end cannot be delivered, the store is not asked about the
+    /// visitor, and the error of the delivery is returned. The ends of a few other sessions are
+    /// delivered at the same time as the question, which does not wait for these deliveries.
     ///
     /// # Cancel safety
     ///
@@ -346,13 +346,13 @@ impl RoomStage {
         (!Identities::is_person(id)).then(guard)
     }
 
-    /// Returns the first ticket of a newcomer, issued by this node, because it cannot ask the store
-    /// in time or does not ask before the ticket returns. `interval` gets a random number, and
+    /// Returns the first ticket of a newcomer, for a node that cannot ask the store in time, or
+    /// does not ask it until the ticket returns. `interval` gets a random number, and
     /// returns the time after which the ticket is due.
     ///
     /// The ticket is equivalent to a first ticket from the store, because it states nothing but the
-    /// time of arrival. With a ticket, the visitor no longer competes with newcomers if the store
-    /// processes check-ins separately (as `waiting-room-redis` does).
+    /// time of arrival. If the store processes check-ins separately (as `waiting-room-redis` does),
+    /// a visitor with a ticket no longer competes with newcomers.
     pub(crate) fn first_ticket(
         &self,
         head: &RequestHead<'_>,
@@ -395,7 +395,7 @@ impl RoomStage {
     }
 
     /// Returns whether visitors are let through at `now` while the store cannot decide. In a
-    /// prequeue, they are not.
+    /// prequeue, no visitor is let through.
     pub(crate) fn admits_without_store(&self, now: Timestamp) -> bool {
         let is_prequeue =
             |plan: Arc<RoomPlan>| matches!(plan.phase_at(now), Phase::Prequeue { .. });
@@ -455,8 +455,8 @@ impl RoomStage {
     }
 }
 
-/// Returns the time after which a visitor comes back to an overloaded store: between a quarter of
-/// the longest time and the whole, rounded down to whole seconds, plus 1 s.
+/// Returns the time after which a visitor comes back to an overloaded store: between a quarter and
+/// all of the longest time, rounded down to whole seconds, plus 1 s.
 ///
 /// `draw` spreads visitors evenly over this range, so that a flood of visitors does not come back
 /// all at once.

@@ -1,10 +1,10 @@
-//! The store of a room, whatever its type is.
+//! The store of a room, whatever its type.
 //!
-//! Core's [`Store`] is designed for those who implement it: a store is cloned, and each verb has a
+//! Core's [`Store`] is designed for its implementers: a store is cloned, and each verb has a
 //! future type of its own. [`RoomStore`] is the same store behind a pointer, so no type of this
-//! crate names the store type. Each method is a complete call by this node, including the ends of
-//! sessions that are delivered first, and what the node does if the store does not answer. A call
-//! therefore needs only one boxed future, and the verbs are not boxed individually.
+//! crate names the store type. Each method is a complete call by this node, including the delivery
+//! of session ends, and the policy for a store that does not answer. A call therefore needs only
+//! one boxed future, and the verbs are not boxed individually.
 
 use std::{
     fmt,
@@ -61,7 +61,8 @@ impl Operated {
     }
 }
 
-/// The number of slots or places of one network that is never reported, such as those of a family.
+/// The number of slots or places that a network, such as that of a family, may have without a
+/// report.
 const FEW: u32 = 10;
 
 /// A change of a room's rules.
@@ -90,8 +91,8 @@ pub(crate) trait RoomStore: Send + Sync {
 
     fn home(&self) -> Option<PassHome>;
 
-    /// Waits for `after`, and puts a question to the store, after the end of the visitor's own earlier
-    /// session. Meanwhile, other ends of sessions are delivered.
+    /// Waits for `after`, delivers the end of the visitor's own earlier session, and then puts a
+    /// question to the store. Meanwhile, other ends of sessions are delivered.
     fn ask(
         &self,
         question: Question,
@@ -237,7 +238,7 @@ impl<St: Store> RoomStore for St {
     }
 }
 
-/// Delivers these ends of sessions. After an error, those that are left go back on the list.
+/// Delivers these ends of sessions. After an error, the remaining ends go back on the list.
 async fn deliver<St: Store>(store: &St, mut owed: Owed) -> Result<(), StoreError> {
     while let Some(id) = owed.next() {
         Store::leave(store, id).await?;

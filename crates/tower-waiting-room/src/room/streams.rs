@@ -2,8 +2,8 @@
 //! turn.
 //!
 //! A stream is a response body, and runs only when the server polls it. This module has no task and
-//! no timer of its own. It keeps the streams in the order of the line, and calls the streams at the
-//! front when a slot may have become free:
+//! no timer of its own. The module keeps the streams in the order of the line, and calls the
+//! streams at the front when a slot may have become free:
 //!
 //! ```text
 //!  in order of the line:   █ █ █ █ █ █ █ █ │ █ █ █ █ █ █ █ █ █ █ █ █ …        ▒ ▒
@@ -12,14 +12,14 @@
 //! ```
 //!
 //! The front consists of one stream for each of the first [`Streams::FRONT`] visitors. A stream
-//! whose visitor has been told its turn makes way for the next stream, which then checks at once.
-//! However many slots become free together, each of them therefore wakes one stream, and a call
+//! that has announced its visitor's turn makes way for the next stream, which then checks at once.
+//! Each free slot therefore wakes one stream, however many slots become free together, and a call
 //! wakes only streams at the front.
 //!
 //! A server does not poll the body of a response that its client does not read. Such a stream makes
-//! way for the next one when it is [late](Streams::LATE), until it is polled again. When it is
-//! [overdue](Streams::OVERDUE), it no longer takes up a place. It holds at most one event, because an
-//! event is rendered only when the server asks for it.
+//! way for the next one when it is [late](Streams::LATE), until it is polled again. When the stream
+//! is [overdue](Streams::OVERDUE), it no longer takes up a place. A stream holds at most one event,
+//! because an event is rendered only when the server asks for it.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -74,7 +74,7 @@ struct Open {
 /// The rank of a stream among all streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct StreamRank {
-    /// Whether the stream makes way for all others, because it has been told its turn or is late.
+    /// Whether the stream makes way for all others, because it has announced a turn or is late.
     is_behind: bool,
     /// The order of the visitor in the line, as last given to [`StreamPlace::moves`].
     order: u64,
@@ -114,32 +114,32 @@ pub(crate) struct Standing {
 }
 
 impl Streams {
-    /// The number of visitors with a stream at the front. One would be enough if this node always
-    /// knew the order of the line. The others bound the delay if it does not, for example after a
-    /// restart.
+    /// The number of visitors with a stream at the front. One visitor would be enough if this node
+    /// always knew the order of the line. The others bound the delay if the node does not know the
+    /// order, for example after a restart.
     pub(crate) const FRONT: usize = 8;
     /// The maximum number of streams of one visitor, who may have several tabs.
     const PER_VISITOR: u32 = 4;
-    /// The time after which a stream that was not polled when it was due makes way for the next
-    /// one. Either its client does not read, or the node is busy.
+    /// How long a stream may be due without being polled before it makes way for the next one.
+    /// Either its client does not read, or the node is busy.
     const LATE: Duration = Duration::from_secs(1);
     /// The maximum number of late streams that one pass over the streams handles.
     const LATE_AT_ONCE: usize = 256;
-    /// The time after which a stream that was not polled when it was due has ended. Its client does
-    /// not read.
+    /// How long a stream may be due without being polled before it is ended, because its client
+    /// does not read.
     const OVERDUE: Duration = Duration::from_secs(30);
     /// The maximum number of overdue streams that one new stream ends.
     const ENDED_AT_ONCE: usize = 16;
 
-    /// Creates the streams of a node, none of which is open.
+    /// Creates an empty set of streams for a node.
     pub(crate) fn new(push: Push, telemetry: Telemetry) -> Self {
         Self { push, telemetry, open: Mutex::default() }
     }
 
     /// Opens a stream for a ticket at `order` in the line.
     ///
-    /// Once half of the streams are open, the others are for tickets with a place: a client can have
-    /// any number of first tickets, but its network has a share of the places.
+    /// Once half of the streams are open, the others are reserved for tickets with a place: a
+    /// client can have any number of first tickets, but its network has only a share of the places.
     ///
     /// # Errors
     ///
@@ -200,7 +200,7 @@ impl Streams {
 impl Open {
     /// Returns the streams at the front, in order: the first stream of each of the first visitors.
     ///
-    /// A visitor has few streams, so this visits only a few streams too.
+    /// A visitor has few streams, so only a few streams are visited.
     fn front(&self) -> Front {
         let mut front = Front::new();
         for rank in self.by_rank.iter().take_while(|rank| !rank.is_behind) {
@@ -215,7 +215,7 @@ impl Open {
     }
 
     /// Changes the streams, and calls those that move to the front, except the stream with this
-    /// number. Returns their wakers.
+    /// number. Returns the wakers of the called streams.
     fn calling(&mut self, except: Option<u64>, change: impl FnOnce(&mut Self)) -> Vec<Waker> {
         let before = self.front();
         change(self);
@@ -315,7 +315,7 @@ impl Open {
         self.rank(number, order, has_turn);
     }
 
-    /// Moves streams that were not polled when they were due behind all others. Returns the wakers
+    /// Moves the streams that were due but not polled behind all others. Returns the wakers
     /// of the streams that they made way for.
     fn pass_over_late(&mut self, now: Instant) -> Vec<Waker> {
         let next = |open: &Self| {
@@ -350,8 +350,8 @@ impl Open {
 }
 
 impl StreamPlace {
-    /// Returns the standing of the stream, or `None` if it has been ended. Each call is reported
-    /// only once.
+    /// Returns the standing of the stream, or `None` if it has been ended. `is_called` is true only
+    /// the first time after the stream was called.
     ///
     /// Also records that the stream is not late, because it has just been polled.
     pub(crate) fn standing(&self, now: Instant) -> Option<Standing> {

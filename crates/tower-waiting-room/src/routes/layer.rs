@@ -74,8 +74,8 @@ impl WaitingRoomsBuilder {
     /// # Errors
     ///
     /// Returns an error if there is no room, if a room has no route, if a route is malformed or
-    /// belongs to two rooms, if two rooms have the same name or the same cookie, or if the path of a
-    /// room's push streams, its path to leave or its path of transfers belongs to no route of the room.
+    /// belongs to two rooms, if two rooms have the same name or the same cookie, or if a room's
+    /// path for push streams, for leaving or for transfers belongs to none of its routes.
     pub fn build(self) -> Result<WaitingRooms, ConfigError> {
         if self.pipelines.is_empty() {
             let expected = "at least one room";
@@ -178,8 +178,8 @@ where
         match table.select(request.uri(), request.headers()) {
             Selected::Room(room) => ResponseFuture::new(&pipelines[room], inner, request),
             Selected::Ambiguous(room) => {
-                // A room in shadow mode would forward the request past a room that is not in shadow
-                // mode.
+                // A room that is not in shadow mode decides, because one in shadow mode would
+                // forward the request.
                 let mut candidates = std::iter::once(&pipelines[room]).chain(pipelines);
                 let room =
                     candidates.find(|candidate| candidate.enforces()).unwrap_or(&pipelines[room]);

@@ -9,7 +9,7 @@
 //! Each rule becomes a [`RateLimit`], like a limit that is defined in code. It contains all entries
 //! from the root down to its descriptor: entries with a value become conditions, and entries without
 //! a value form the key. Dependencies between siblings are also resolved: the values that siblings
-//! name become exceptions of the entry without a value.
+//! name become exceptions to the entry without a value.
 //!
 //! Reading stops at the first mistake. The depth, the number of rules and the length of names are
 //! bounded, so that a file of valid size cannot use too much memory or produce headers that are too
@@ -138,7 +138,7 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    /// Reads the descriptors of a list. The values that descriptors name become exceptions of their
+    /// Reads the descriptors of a list. The values that descriptors name become exceptions to their
     /// siblings without a value.
     fn siblings(&self, given: Given<'a>) -> Result<Vec<Descriptor<'a>>, RulesFileError> {
         let descriptors = given.list()?.into_iter().map(|given| self.descriptor(given));

@@ -51,7 +51,7 @@ pub(super) fn part(given: Given<'_>, registered: &[Part]) -> Result<Part, RulesF
     }
 }
 
-/// Reads the value of a key, or a list of values, each with `literal`.
+/// Reads the value of a key, or a list of values, and calls `literal` for each value.
 ///
 /// # Errors
 ///

@@ -86,7 +86,7 @@ impl FollowedFile {
         error.or_else(|| self.watch_error.get().cloned())
     }
 
-    /// Records whether the file was applied, and reports it.
+    /// Records and reports whether the file was applied.
     ///
     /// A file that is not in effect is read again at every check, so an error is reported only if
     /// it differs from the previous error.

@@ -23,7 +23,7 @@ use crate::{
     request::{Key, MissingKey},
 };
 
-/// Reads the fields of a `rate_limit`, apart from its name. Returns `None` if it is unlimited.
+/// Reads the fields of a `rate_limit`, apart from its name. Returns `None` for `unlimited: true`.
 ///
 /// The descriptor that contains the table sets the key of the limit, its conditions, and its effect
 /// on requests that exceed it.

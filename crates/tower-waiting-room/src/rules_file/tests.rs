@@ -242,7 +242,7 @@ fn every_field_of_a_limit_counts() {
     assert_eq!(limit("unit: day, requests_per_unit: 0").quota, Quota::per_day(0));
 }
 
-/// These files are read as the service that the format comes from reads them.
+/// These files have the same meaning as in the service from which the format comes.
 #[test]
 fn a_file_of_the_original_service_means_the_same() {
     assert_eq!(limit("unit: MINUTE, requests_per_unit: 7").quota, Quota::per_minute(7));

@@ -5,8 +5,8 @@
 //! ```
 //!
 //! The file is read rather than watched. File events are lost for network file systems, for mounts,
-//! and for links to files in other folders, so a watch would also have to read the file at intervals,
-//! and these intervals would be the only promise that could be made. A file has at most 1 MiB, and
+//! and for links to files in other folders, so a watch would have to read the file at intervals
+//! anyway, and could not promise to be faster than these intervals. A file has at most 1 MiB, and
 //! reading it costs less than a request.
 //!
 //! Only the content counts, so a file that is touched, or replaced with an identical file, causes no
@@ -123,7 +123,7 @@ impl<L: FnMut() -> Option<Seen>> Watched<L> {
     /// Reads the file again. Returns whether the file exists and differs from the last result.
     ///
     /// A file that differs is read until two results in a row are the same. `pause` waits between
-    /// them, and returns `false` if the watch has been dropped.
+    /// two readings, and returns `false` if the watch has been dropped.
     fn changed(&mut self, pause: impl Fn() -> bool) -> bool {
         let mut seen = (self.look)();
         if seen.is_none() || seen == self.seen {

@@ -17,12 +17,12 @@ use super::recorder::{Counter, Frequent};
 /// The counts of one layer since its start, in bounded memory.
 ///
 /// A reason gets the first free place when it first occurs, and keeps this place. A count is found
-/// by comparing the reasons one after the other, which for the few reasons of a service takes less
-/// time than hashing one.
+/// by comparing the reasons one after the other. A service has few reasons, so this takes less time
+/// than hashing a reason.
 #[derive(Debug)]
 pub(super) struct Verdicts {
     known: Box<[OnceLock<ReasonCount>]>,
-    /// The requests whose reason found no place.
+    /// The number of requests whose reason found no place.
     other: AtomicU64,
 }
 
@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn names_beyond_the_bound_are_counted_together() {
         let telemetry = Telemetry::new("shop".into());
-        // Two places belong to requests that are forwarded.
+        // Two places are already taken by the reasons of requests that are forwarded.
         for name in 0..Verdicts::MAX - 2 + 7 {
             for _ in 0..2 {
                 telemetry.verdict(&Reason::RefusedRate(name.to_string().into()));

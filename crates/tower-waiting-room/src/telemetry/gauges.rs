@@ -19,8 +19,8 @@ use super::{
 };
 
 impl Telemetry {
-    /// Gives the current recorder the units and descriptions of all metrics, in case it was
-    /// installed after the layer was created.
+    /// Gives the current recorder the units and descriptions of all metrics, in case the recorder
+    /// was installed after the layer was created.
     #[expect(clippy::unused_self, reason = "only a layer has metrics to describe")]
     pub(crate) fn describe(&self) {
         table::describe();
@@ -86,14 +86,15 @@ impl Telemetry {
             self.gauge(table::MODE, [("mode", mode.name().into())]).set(value);
         }
         self.abandoned(snapshot.abandoned);
-        // An alert compares the numbers of admissions, so the series has to exist before the first.
+        // An alert compares the numbers of admissions, so the series has to exist before the first
+        // admission.
         for metric in [table::ADMITTED, table::FIRST_TOUCHES] {
             self.counter(metric, []).increment(0);
         }
     }
 
-    /// Adds the places that were given up since the last snapshot. The store starts again at 0
-    /// after it has lost the room.
+    /// Adds the places that were given up since the last snapshot. After the store has lost the
+    /// room, `total` starts again at 0.
     fn abandoned(&self, total: u64) {
         let counter = self.counter(table::ABANDONED, []);
         let mut last = self.0.abandoned.lock().unwrap_or_else(PoisonError::into_inner);

@@ -24,10 +24,10 @@ use super::{
 pub(crate) struct Subject {
     /// The name of the limit or gate in events and metrics.
     name: Arc<str>,
-    /// The number of requests for each decision of a limit, which outlasts a change of its quota.
+    /// The number of requests for each decision of a limit, kept when the limit's quota changes.
     decisions: Arc<[AtomicU64; 4]>,
     /// The number of requests that a gate has refused. A gate by key is removed when its last
-    /// request ends, so its own count would be lost.
+    /// request ends, so a count in the gate itself would be lost.
     refusals: AtomicU64,
     /// The counters of a limit's decisions, or of the outcomes at a gate.
     counters: [Frequent; 10],
@@ -65,7 +65,7 @@ impl Subject {
             .sum()
     }
 
-    /// Returns this subject with the counts of an earlier one.
+    /// Returns this subject with the counts of an earlier subject.
     pub(crate) fn continuing(self, before: Option<&Self>) -> Self {
         match before {
             Some(before) => Self { decisions: Arc::clone(&before.decisions), ..self },

@@ -59,7 +59,7 @@ impl Telemetry {
         let wait = until.since(since);
         self.histogram(table::WAIT, []).record(wait);
         let Some(promised) = promised else { return };
-        // The promise is in whole seconds, so a wait of the same whole seconds is on time.
+        // The promise is in whole seconds, so a fraction of a second does not count as a delay.
         let actual = Duration::from_secs(wait.as_secs());
         let waited = if actual > promised { "longer" } else { "shorter" };
         self.histogram(table::ESTIMATE_ERROR, [("waited", waited.into())])

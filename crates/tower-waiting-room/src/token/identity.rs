@@ -18,8 +18,8 @@
 //!
 //! - While a key is being replaced, nodes that seal with different keys compute different hashes.
 //!   During this time, a network may use its share once for each key.
-//! - Two networks have the same hash with a probability of 2⁻¹⁶, if they are in the same network at
-//!   the next level, and then have one share.
+//! - Two networks within the same network of the next level have the same hash with a probability
+//!   of 2⁻¹⁶, and then have one share together.
 //! - An unknown network is stored as zero. No known wide network has the hash zero.
 //!
 //! The id of a person that the application identifies is not random, so that the person has the same
@@ -32,10 +32,11 @@
 //!         └───────────┴──────────┴──────────┴──────────┘
 //! ```
 //!
-//! - The devices of a person are in different networks, so the person's id contains no network. A random id never looks like one: it has a wide network, or
-//!   zeros in all bits of the networks.
-//! - While a key is being replaced, a person may have one id for each key. A token with either of
-//!   them is accepted.
+//! - The devices of a person are in different networks, so the person's id contains no network. A
+//!   random id never looks like a person's id: it has a wide network, or zeros in all bits of the
+//!   networks.
+//! - While a key is being replaced, a person may have one id for each key. A token with any of
+//!   these ids is accepted.
 //! - Two persons have the same id with a probability of 2⁻⁶⁴.
 
 use std::{hash::Hash, iter, net::IpAddr, num::NonZeroU16};
@@ -68,8 +69,8 @@ impl Identities {
         }
     }
 
-    /// Returns the id of the person with this identity. An identity of any length is hashed, which
-    /// takes time in proportion to its length and no memory.
+    /// Returns the id of the person with this identity. Hashing an identity takes time in
+    /// proportion to its length, and no memory.
     pub(crate) fn of_person(&self, identity: &str) -> VisitorId {
         // There is always a sealing key, so the fallback is never used.
         self.persons.first().map_or_else(random_visitor_id, |by| person(by, identity))

@@ -89,6 +89,6 @@ pub(crate) enum TokenSource {
 ///
 /// A client that has no token yet may send the header with an empty value, to receive its tokens in
 /// this header from the start. Native gRPC clients receive their first token in this header even if
-/// they do not send it. Every room tries to open a token that is sent without the name of a room.
-/// At most 16 KiB of the header are read.
+/// they do not send the header. Every room tries to open a token that is sent without the name of a
+/// room. At most 16 KiB of the header are read.
 pub const TOKEN_HEADER: HeaderName = HeaderName::from_static("waiting-room-token");

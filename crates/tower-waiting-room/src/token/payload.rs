@@ -13,12 +13,13 @@
 //! in whole seconds. A ticket's bucket is not stored, since [`Ticket::bucket`] derives it from
 //! `first_seen`. A position of 0 means that no position was shown, and three waits of `u32::MAX`
 //! mean that the wait is unknown. Bit 0 of the flags is set if the ticket has a place, bit 1 if its
-//! position is approximate, bits 2 to 18 contain the promised wait plus 1, or 0 without one, and
-//! bits 19 to 31 contain the head start. A release without head starts rejects a ticket that has
-//! one. A ticket with a number in the draw of an event has layout 2. Before the draw, its place is
-//! 0 and the number of entrants is `u32::MAX`. A pass with a home, which is one of several sites,
-//! has layout 3. A ticket of a late place has layout 4. The lengths of a pass and of a ticket are multiples of 16, the block size of the
-//! cipher in bytes, because a partial block would cost one more call to the cipher.
+//! position is approximate, bits 2 to 18 contain the promised wait plus 1, or 0 without a promise,
+//! and bits 19 to 31 contain the head start. A release without head starts rejects a ticket that
+//! has one. A ticket with a number in the draw of an event has layout 2. Before the draw, its place
+//! is 0 and the number of entrants is `u32::MAX`. A pass with a home, which is one of several
+//! sites, has layout 3. A ticket of a late place has layout 4. The lengths of a pass and of a
+//! ticket are multiples of 16, the block size of the cipher in bytes, because a partial block would
+//! cost one more call to the cipher.
 //!
 //! Every change to the layout increments the layout number. A payload with an unknown layout
 //! number or a wrong length is rejected, so old and new releases never misread
@@ -132,7 +133,7 @@ pub(super) fn encode_ticket(ticket: &Ticket) -> [u8; TICKET_LEN] {
     }
     let placed = if ticket.placed { PLACED } else { 0 };
     let approximate = if ticket.is_approximate { APPROXIMATE } else { 0 };
-    // Zero represents a ticket without a promise, so that a promise of 0 s is kept as 1.
+    // Zero represents a ticket without a promise, so a promise of 0 s is stored as 1.
     let promised = ticket
         .promised_wait
         .map_or(0, |wait| (seconds(wait.min(Ticket::MAX_PROMISED_WAIT)) + 1) << PROMISED_SHIFT);
@@ -158,8 +159,8 @@ pub(super) fn decode_pass(bytes: &[u8]) -> Result<Pass, OpenError> {
     Ok(pass)
 }
 
-/// Decodes a pass with a home. The function is separate because a pass without one is decoded in fewer
-/// instructions if its length is checked once.
+/// Decodes a pass with a home. Kept out of [`decode_pass`], so that a pass without a home has a
+/// single length check and takes fewer instructions.
 #[inline(never)]
 fn decode_pass_of_site(bytes: &[u8]) -> Result<Pass, OpenError> {
     let mut reader = Reader(bytes);
@@ -313,7 +314,7 @@ fn seconds(wait: Duration) -> u32 {
 pub(super) const PASS_LEN: usize = 48;
 /// The length of an encoded pass with a home, in bytes.
 const PASS_OF_SITE_LEN: usize = 64;
-/// The length of an encoded ticket without a number in a draw, in its order of arrival, in bytes.
+/// The length of an encoded ticket that has no number in a draw and is not late, in bytes.
 pub(super) const TICKET_LEN: usize = 64;
 /// The length of any other encoded ticket, in bytes.
 const LONG_TICKET_LEN: usize = 80;
@@ -342,7 +343,7 @@ const APPROXIMATE: u32 = 2;
 const PROMISED: u32 = ((1 << 17) - 1) << PROMISED_SHIFT;
 /// The position of the lowest bit of the promised wait.
 const PROMISED_SHIFT: u32 = 2;
-/// The position of the lowest bit of the head start, which has all bits from there on.
+/// The position of the lowest bit of the head start, which occupies this bit and all higher bits.
 const HEAD_START_SHIFT: u32 = 32 - HeadStart::BITS;
 
 /// The reason why a token was not accepted. The reason is reported in metrics and spans, and never

@@ -348,7 +348,8 @@ fn base64url() -> Base64 {
     URL_SAFE_NO_PAD
 }
 
-/// Decodes a ticket at `now`. Returns whether the clock was set back after it was sealed.
+/// Decodes a ticket at `now`. Also returns whether the clock was set back after the ticket was
+/// sealed.
 fn placed(payload: &[u8], now: Timestamp) -> Result<(Ticket, bool), OpenError> {
     let mut ticket = payload::decode_ticket(payload)?;
     let ahead = check_age(ticket.last_check_in, now)?;

@@ -1,6 +1,6 @@
 //! Finds the token in a request, and adds the next token to a response.
 //!
-//! A token is sent in one of two ways. The layer sends the next token in the same way in which it
+//! A token is sent in one of two ways. The layer sends the next token in the same way as it
 //! received the last one:
 //!
 //! ```text
@@ -99,7 +99,7 @@ impl Transport {
                 _ => Continue(()),
             }
         });
-        // A client that sends the header, but no valid token in it, can store its first token.
+        // A client that sends the header without a valid token can store its first token.
         if found.opened.is_none() && !matches!(lines.tokens, HeaderLines::None) {
             found.source = TokenSource::Header;
         }
@@ -296,8 +296,8 @@ impl FoundToken {
     }
 }
 
-/// The lines of a request in which tokens may be, found in one pass over its headers. A request has
-/// few headers, so comparing all of their names costs less than computing the hash of one name.
+/// The lines of a request that may contain tokens, found in one pass over its headers. A request
+/// has few headers, so comparing all of their names costs less than computing the hash of one name.
 struct TokenLines<'a> {
     tokens: HeaderLines<'a>,
     cookies: HeaderLines<'a>,
@@ -384,7 +384,7 @@ fn make_private(headers: &mut HeaderMap) {
             headers.remove(name);
         }
     }
-    // The layer's own answers have this value, and most of its tokens are sent with them.
+    // Most tokens are sent with the layer's own answers, whose value `no-store` suffices.
     if !is_stored {
         return;
     }
@@ -412,7 +412,7 @@ fn make_private(headers: &mut HeaderMap) {
     }
 }
 
-/// The number of bytes up to which a value or an item may contain a token, with spaces around it.
+/// The maximum length of a value or an item that may contain a token, including spaces, in bytes.
 const MAX_LEN: usize = 1024;
 
 static COOKIE: HeaderName = header::COOKIE;

@@ -22,7 +22,7 @@ fn with_events(events: &[Value]) -> WaitingRoom {
     room(json!({})).with_events(&json!({ "success": true, "result": events }).to_string()).unwrap()
 }
 
-/// Returns why the last of these events is left out. Those before it are not.
+/// Returns why the last of these events is left out. The events before it are used.
 #[track_caller]
 fn error(events: &[Value]) -> String {
     let room = with_events(events);

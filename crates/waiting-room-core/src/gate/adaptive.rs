@@ -35,16 +35,17 @@
 //! A rule then suggests a limit, and the three algorithms differ only in this rule. The final
 //! decision is made by a guard, which all three algorithms share.
 //!
-//! The guard is needed because a rule that compares holds with earlier holds raises the limit
-//! without bound under steady overload, as slow holds become the norm (Netflix/concurrency-limits
-//! issues 134 and 137, envoyproxy/envoy issue 38338). Three measures prevent such unbounded growth:
+//! The guard is needed because slow holds become the norm under steady overload. A rule that
+//! compares holds with earlier holds then raises the limit without bound
+//! (Netflix/concurrency-limits issues 134 and 137, envoyproxy/envoy issue 38338). Three measures
+//! prevent such unbounded growth:
 //!
 //! - **A latency target** ([`AdaptiveRules::latency_target`]) gives the guard a fixed reference,
 //!   which does not drift when the service becomes slower.
 //! - **A throughput veto.** If more requests in flight have not led to more throughput over the
 //!   last few windows, the limit shrinks even if the rule suggests growth, as in Failsafe-go and
 //!   Uber's Cinnamon.
-//! - **Too little load proves nothing.** The limit does not grow while less than half of it is in
+//! - **A minimum load.** The limit does not grow while less than half of it is in
 //!   use, and shrinks while less than a fifth of it is in use.
 //!
 //! Each limit uses a fixed amount of memory, about 3 KiB. Processing a sample takes about 12 ns and

@@ -14,7 +14,7 @@
 //!
 //! The limit and both flags are written only under the lock. The number of waiting requests is not
 //! part of the word, because it is needed only under the lock. Passing a permit to the next waiter
-//! does not modify the word at all, unless the queue is then empty.
+//! does not modify the word at all, unless the queue becomes empty.
 //!
 //! ```text
 //!            without the lock                        under the lock

@@ -83,8 +83,8 @@ pub(super) struct State {
 
 /// The counts and measurements of a gate at one instant, for metrics and status pages.
 ///
-/// With the `serde` feature, a snapshot serializes to a map of its fields. `oldest_wait` is the
-/// field `oldest_wait_seconds`, a number of seconds.
+/// With the `serde` feature, a snapshot serializes to a map of its fields. The field `oldest_wait`
+/// is serialized as `oldest_wait_seconds`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]

@@ -55,11 +55,12 @@ pub enum Discipline {
         interval: Duration,
     },
     /// Requests are served in order of arrival. Once the queue has been non-empty for an
-    /// `interval`, the longest wait that new requests are allowed decreases to the `target`.
+    /// `interval`, the longest wait of new requests decreases to the `target`.
     ///
     /// A tenant, such as a client's network, has at most an eighth of the queue in line. Its other
-    /// requests wait behind the line, and join the end of it one by one, when requests of the same
-    /// tenant leave. A full queue evicts the newest of them for a tenant that is below this share.
+    /// requests wait behind the line. Whenever one of its requests leaves the line, the next one
+    /// joins the end. To make room for a tenant below this share, a full queue evicts the newest
+    /// request behind the line.
     ///
     /// Bursts are absorbed, and a standing queue is kept short ("controlled delay", as in B.
     /// Maurer, *Fail at Scale*, ACM Queue 13(8), 2015). The longest wait decreases from `max_wait`
@@ -89,9 +90,9 @@ pub enum Discipline {
     /// waiting request per reserved permit.
     Priority {
         /// The number of permits reserved for each class. While a class has fewer running requests
-        /// than reserved permits, its waiting requests are served before the requests of every
-        /// class whose reserved permits are all in use, no matter how long those requests have
-        /// waited. Reserved permits that a class does not need are available to other classes.
+        /// than reserved permits, its waiting requests are served before those of classes whose
+        /// reserved permits are all in use, no matter how long these have waited. Reserved permits
+        /// that a class does not need are available to other classes.
         ///
         /// Lowering the limit does not reduce the number of reserved permits. If these permits make
         /// up the whole limit, classes without reserved permits get only the permits that other

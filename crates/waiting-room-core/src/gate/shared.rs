@@ -1,4 +1,4 @@
-//! A limit on running requests that several nodes share.
+//! A limit on running requests, shared by several nodes.
 //!
 //! ```text
 //!  SharedConcurrency ── join ─► NodeShare ── renew(Demand) ─► the share that the gate applies now
@@ -16,7 +16,7 @@ pub trait SharedConcurrency: fmt::Debug + Send + Sync + 'static {
     fn join(&self) -> Box<dyn NodeShare>;
 }
 
-/// The share that one node has of a [`SharedConcurrency`].
+/// One node's share of a [`SharedConcurrency`].
 ///
 /// # Contract
 ///

@@ -113,10 +113,9 @@ impl Gate {
         });
     }
 
-    /// Returns the time after which the client of a request should come back whose refusal does not
-    /// include a retry time.
+    /// Returns the time after which a client should come back if its refusal has no retry time.
     ///
-    /// A refusal for [`TimedOut`](super::RefusedBecause::TimedOut) does not include one, because the
+    /// A refusal for [`TimedOut`](super::RefusedBecause::TimedOut) has no retry time, because the
     /// client of a request that timed out has often disconnected. Each call reserves a
     /// turn in the retry schedule, so call this method only for a client that receives the returned
     /// value.

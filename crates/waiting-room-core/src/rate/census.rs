@@ -1,4 +1,4 @@
-//! How many keys a limiter tracks, and how many of them are near the limit.
+//! A count of the keys that a limiter tracks, and of those that are near the limit.
 
 use super::Meter;
 use crate::Timestamp;

@@ -125,8 +125,8 @@ impl Bucket for Gcra {
 }
 
 impl<B: Bucket> Meter for B {
-    /// The time at which the bucket will be empty, or everything replenished, in nanoseconds since
-    /// the Unix epoch.
+    /// The time at which the bucket will be empty, or at which everything will be replenished, in
+    /// nanoseconds since the Unix epoch.
     type State = u64;
 
     fn limit(&self) -> u64 {
@@ -234,7 +234,7 @@ pub(super) struct BucketDecision {
     pub(super) capacity: u64,
     /// The time that one unit takes to be replenished, in nanoseconds.
     pub(super) interval: u64,
-    /// The state of the key, after the cost was spent if it was spent.
+    /// The state of the key after the decision, including the cost if it was spent.
     pub(super) empty_at: u64,
     pub(super) cost: u64,
     pub(super) at: Timestamp,

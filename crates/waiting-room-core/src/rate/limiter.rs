@@ -267,7 +267,7 @@ impl Limiter {
         self.memory.settle(key, tier, charge, cost, now);
     }
 
-    /// Clears what a key has used, in all tiers.
+    /// Clears the usage of a key in all tiers.
     ///
     /// The call has no effect on a key without a place, because such a key shares its state with
     /// other keys of its network.
@@ -415,7 +415,7 @@ pub fn charge_all<'a, A: BorrowMut<LimiterCharge<'a>>>(asks: &mut [A], now: Time
     }
 }
 
-/// Charges any number of limits, or none of them.
+/// Charges all of these limits, or none of them.
 fn charge_several<'a, A: BorrowMut<LimiterCharge<'a>>>(asks: &mut [A], now: Timestamp) -> bool {
     let Some((last, others)) = asks.split_last_mut() else { return true };
     // All limits are checked, even after one limit has refused, because the decision of every limit
@@ -427,7 +427,7 @@ fn charge_several<'a, A: BorrowMut<LimiterCharge<'a>>>(asks: &mut [A], now: Time
         record_refusals(asks, now);
         return false;
     }
-    // The last limit is charged first, which also checks it.
+    // The last limit is charged first, because charging it also checks it.
     if !last.borrow_mut().spend(now) {
         return false;
     }

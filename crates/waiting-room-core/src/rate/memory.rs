@@ -108,8 +108,8 @@ struct SharedAtomicMemory<M> {
     /// The number of times that the meters have been replaced.
     ///
     /// The counter is incremented after `in_force` is replaced and before the words are taken over.
-    /// If a request reads the same value of the counter before and after it changes a word,
-    /// `with_quotas` visits the word after the change, and the request has nothing else to do.
+    /// If a request reads the same value before and after its write to a word, the write precedes
+    /// the visit of `with_quotas`, which converts the word. The request is then done.
     changes: AtomicU64,
 }
 
@@ -262,7 +262,7 @@ impl<M: Bucket + 'static> Memory for AtomicMemory<M> {
 
     fn charge(&self, key: KeyHash, tier: usize, cost: u64, now: Timestamp) -> LazyDecision {
         // These are the steps of `charge_elsewhere` for most requests. Rare cases are left to
-        // another function, so that this one needs few registers and no memory of its own.
+        // another function, so that this function needs few registers and no memory of its own.
         let SharedAtomicMemory { words, changes, .. } = &*self.shared;
         let before = changes.load(Ordering::SeqCst);
         let (true, Some(meter)) = (before == self.age, self.meters.get(tier)) else {
@@ -323,7 +323,7 @@ impl<M: Bucket + 'static> Memory for AtomicMemory<M> {
     fn census(&self, most: usize, now: Timestamp) -> KeyCensus {
         let SharedAtomicMemory { words, in_force, .. } = &*self.shared;
         let meters = in_force.load();
-        // The tier of a key is unknown, so each key counts as one of the usual tier.
+        // The tier of a key is unknown, so each key counts as a key of the usual tier.
         let meter = of_tier(&meters, 0);
         let mut census = KeyCensus::default();
         let (words, share) = words.sample(most);

@@ -7,8 +7,7 @@
 //! ```
 //!
 //! [`Meter::check`] performs all steps in the picture except the refund. A meter stores no state,
-//! reads no clock and takes no lock. These are left to a [`Limiter`](super::Limiter) or
-//! a store.
+//! reads no clock and takes no lock. A [`Limiter`](super::Limiter) or a store does all three.
 
 use std::{fmt::Debug, time::Duration};
 

@@ -4,8 +4,8 @@
 //! which it may be placed. There is no background task, so replenished keys stay until a new key
 //! arrives. A new key whose groups are full takes the place of the least used key in these groups,
 //! which is the key that will be replenished first. The usage of the displaced key is remembered
-//! *for its network*: every key without a place in that network starts as if it had used as much as
-//! any of the network's displaced keys.
+//! *for its network*: every key of that network that has no place starts as if it had used as much
+//! as the most used of the displaced keys.
 //!
 //! ```text
 //! key ─► a place in its groups? ─ yes ─► its own state
@@ -43,7 +43,7 @@ fn networks(places: usize) -> usize {
 
 /// Returns the fraction of a table's groups that a sample visits.
 fn share_of(groups: usize, all: usize) -> f64 {
-    // Both are below 2^32, since a table has at most 2^27 keys.
+    // Both numbers are below 2^32, since a table has at most 2^27 keys.
     let count = |groups: usize| f64::from(u32::try_from(groups).unwrap_or(u32::MAX));
     count(groups) / count(all)
 }

@@ -53,7 +53,7 @@ impl Room {
     /// Records that state was lost at `now`: passes issued earlier may still be in use.
     ///
     /// [`RoomRules::recovery`] determines how the room continues. With [`Recovery::Pause`], no
-    /// newcomer is admitted until the last earlier pass has expired.
+    /// newcomer is admitted until the last of these passes has expired.
     pub fn recover(&mut self, now: Timestamp) {
         self.recovered_at = now;
         if self.rules.recovery == Recovery::Pause {
@@ -96,10 +96,10 @@ impl Room {
 
     /// Continues the session of a pass, and returns the renewed pass.
     ///
-    /// The session is prolonged, unless it gives way to the waiting visitors: because it would last
-    /// longer than the longest visit, or because it is above the share of its network and a visitor
-    /// of another network waits. A session gives way only if fewer slots are free, or will be
-    /// because of other sessions that give way, than visitors are present in the line.
+    /// The session is prolonged unless it gives way to the waiting visitors. It gives way if it
+    /// would last longer than the longest visit, or if it is above the share of its network while a
+    /// visitor of another network waits. In both cases, it gives way only while the free slots,
+    /// plus those that other sessions give up, are fewer than the present visitors in the line.
     pub(super) fn prolong(&mut self, pass: &Pass, now: Timestamp) -> Pass {
         let mut renewed = self.rules.timing().prolonged(pass, now);
         let total = self.rules.total_active_users;
@@ -123,8 +123,8 @@ impl Room {
         renewed
     }
 
-    /// Returns the order of a visitor's place if the place is late, because the visitor's network has
-    /// more than its share of the line. The order of a line that is drawn is not changed.
+    /// Returns the order of a visitor's place if the place is late because the visitor's network
+    /// has more than its share of the line. In a line that is drawn, no place is late.
     pub(super) fn late_order(
         &self,
         ticket: &Ticket,

@@ -1,4 +1,4 @@
-//! The course of the events of a room: the schedule, the stage, and the draw.
+//! The course of a room's events: the schedule, the stage, and the draw.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::{
     },
 };
 
-/// The course of the events of a room.
+/// The course of a room's events.
 #[derive(Clone, Debug)]
 pub(super) struct Course {
     /// The room's own rules and its events.
@@ -25,15 +25,15 @@ pub(super) struct Course {
     pub(super) revision: u64,
 }
 
-/// What the events mean for visitors since the last change.
+/// The effect of the events on visitors since the last change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     /// The event that started at this time is active.
     Active(Timestamp),
     /// No event is in progress.
     Idle,
-    /// Visitors wait for an event that starts at this time. If its order will be drawn, they get
-    /// numbers.
+    /// Visitors wait for an event that starts at this time. If the order will be drawn, the
+    /// visitors get numbers.
     Prequeue { start: Timestamp, is_drawn: bool },
 }
 

@@ -14,8 +14,8 @@
 //!
 //! First tickets are counted in the same way, but over the last six slices only.
 //!
-//! The estimate takes into account neither sessions that are about to lapse nor visitors who will
-//! come back to places ahead.
+//! The estimate ignores sessions that are about to lapse, and visitors who are away and will come
+//! back to their places.
 
 use std::{collections::VecDeque, time::Duration};
 

@@ -23,7 +23,7 @@
 //!
 //! # Changes to a running event
 //!
-//! What has begun does not change under the visitors who rely on it:
+//! Once visitors rely on a part of an event, that part is fixed:
 //!
 //! | the event | may change | is fixed |
 //! |---|---|---|
@@ -37,10 +37,10 @@
 //!
 //! A node that starts with other events follows the same rules, see [`RoomPlan::follow_release`].
 //!
-//! If the clock is set back over a start, the event stays active, because a schedule never goes
-//! back before the latest time that it has been told. If the clock jumps over a start, the event is
-//! active at once, without its prequeue; if the clock jumps over the end as well, the event does
-//! not take place.
+//! If the clock is set back to a time before the start, the event stays active, because a schedule
+//! never goes back before the latest time that it has been told. If the clock jumps past the start,
+//! the event is active at once, without its prequeue; if the clock jumps past the end as well, the
+//! event does not take place.
 //!
 //! # A verifiable draw
 //!

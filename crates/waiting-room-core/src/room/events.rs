@@ -1,8 +1,8 @@
 //! A room follows its schedule: the rules in force, the prequeue, and the order of the entrants.
 //!
-//! Each operation first checks, with one comparison, whether an event has begun, started or ended
-//! since the last operation. A room that sees no request for hours thus continues as if it had seen
-//! each of these moments. The rules in force are derived from the room's own rules, so a change of
+//! Each operation first checks, with one comparison, whether the phase of the schedule has changed
+//! since the last operation. A room that receives no request for hours thus continues as if it had
+//! seen each change. The rules in force are derived from the room's own rules, so a change of
 //! those rules during an event takes effect wherever the event does not override them.
 
 #[cfg(feature = "lottery")]
@@ -34,7 +34,7 @@ impl Room {
         Ok(self)
     }
 
-    /// Replaces the events of the room. Events are the same if they have the same name.
+    /// Replaces the events of the room. Two events are the same if they have the same name.
     ///
     /// The [`event`](crate::room::event#changes-to-a-running-event) module describes which changes
     /// of a running event are possible. Seeds that are already known need not be repeated.
@@ -211,8 +211,8 @@ impl Room {
 
     /// Returns the arrival of a visitor who gets or keeps a place. In a prequeue, the visitor gets
     /// a number, unless it has one. An entrant counts as waiting again once its place has its
-    /// number. Before that, it may have had a place without a number, from a ticket that had
-    /// lapsed.
+    /// number. Until then, the entrant may have a place without a number, created with a ticket
+    /// that had lapsed.
     pub(super) fn arrive(&mut self, ticket: &mut Ticket, now: Timestamp) -> PlaceOrder {
         if self.course.will_be_drawn()
             && ticket.entrant.is_none()
@@ -324,9 +324,9 @@ impl Room {
 }
 
 impl Ticket {
-    /// Returns the position of an entrant at its last check-in, or one that is up to a sixteenth
-    /// higher, because a ticket does not show small rises. Returns `None` if that check-in was not
-    /// after the draw, or if the position was not known.
+    /// Returns the position of an entrant at its last check-in, or a position up to a sixteenth
+    /// higher, because a ticket does not record small rises. Returns `None` if that check-in was
+    /// not after the draw, or if the position was not known.
     ///
     /// A store that has lost its state learns from this position how many entrants with better
     /// places were still waiting.

@@ -78,7 +78,7 @@ struct Place {
     draw: Option<Draw>,
 }
 
-/// What determines the place of a visitor in the order of arrival.
+/// The values that determine a visitor's place in the order of arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PlaceOrder {
     /// The time of the visitor's first touch, less its head start.
@@ -202,8 +202,8 @@ impl Line {
         self.let_in();
     }
 
-    /// Lets late places into the line, in the order of arrival from now on, once the places have
-    /// entered that they are behind. Only a few of them enter at once.
+    /// Lets late places into the line once all places ahead of them have entered. From then on,
+    /// they are in the order of arrival. Each call lets in only a few places.
     fn let_in(&mut self) {
         let entered = |line: &Self| Timestamp::from_nanos(LATE.as_nanos() + line.entered * UNIT);
         for _ in 0..(self.late as usize).min(Sizes::current().buried) {
@@ -242,8 +242,9 @@ impl Line {
         true
     }
 
-    /// Returns the order of a new place of this visitor, if it is late: if the visitor's network has
-    /// more than its share of the places that have entered the line, at some level.
+    /// Returns the order of a new place of this visitor if the place is late because, at some
+    /// level, the visitor's network has more than its share of the places that have entered the
+    /// line.
     pub(super) fn late_order(
         &self,
         id: VisitorId,
@@ -260,8 +261,8 @@ impl Line {
         self.networks.charge(id, shares, total, self.entered * UNIT);
     }
 
-    /// Returns the order of a place that was late by this number of places before the room has lost
-    /// its state.
+    /// Returns the order of a place that was late by this number of places before the room lost its
+    /// state.
     pub(super) fn restored_order(&self, late_by: u32) -> Option<Timestamp> {
         let order = (self.entered + u64::from(late_by)) * UNIT;
         (late_by > 0).then(|| Timestamp::from_nanos(LATE.as_nanos() + order))
@@ -280,7 +281,7 @@ impl Line {
         self.arrivals.before(Rank::at(LATE, VisitorId::new(0)))
     }
 
-    /// Moves entrants of a draw, who are still ordered by arrival, to their places. The move does
+    /// Moves the entrants of a draw who are still ordered by arrival to their places. The move does
     /// not affect how long an entrant is present.
     ///
     /// Looks at up to `most` places, from the rank `from` to the time `until` (exclusive). Returns
@@ -436,7 +437,7 @@ fn stand_in(
     present_until: Timestamp,
 ) {
     // A check-in rarely changes the rank, and replacing the time at a rank is cheaper than moving
-    // it.
+    // the visitor.
     if before == Some(rank) && order.replace(rank, present_until) {
         return;
     }

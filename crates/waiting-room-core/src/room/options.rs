@@ -109,11 +109,12 @@ pub enum CookieTest {
 
 /// The share of a room that the visitors of one network may have while others want it.
 ///
-/// There is a share for each of the three levels of a [`Network`]. Above its share of the slots, the
-/// visitors of a network give way: while visitors of other networks wait, their sessions are not
-/// prolonged, but never more sessions end than visitors wait. Above its share of the line, a new
-/// place is ordered behind as many other places as the share requires. The number of places of a
-/// network is limited, too. A crowd that stays within its share is served as without shares.
+/// There is a share for each of the three levels of a [`Network`]. If a network has more than its
+/// share of the slots, its visitors give way: their sessions are not prolonged while visitors of
+/// other networks wait. The sessions that end never outnumber the waiting visitors. If a network
+/// has more than its share of the line, a new place is ordered behind as many other places as the
+/// share requires. The number of places of a network is also limited. A crowd within its share is
+/// served as if there were no shares.
 ///
 /// Visitors whose network is unknown are not counted.
 ///
@@ -122,8 +123,8 @@ pub enum CookieTest {
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 pub enum Shares {
     /// The shares follow from the limit on slots. A narrow network has a quarter of the slots or,
-    /// in a room with over 256 slots, 64 of them or one in 32, whichever is more. It has two places
-    /// for each slot of the room, but at least 100 and at most 1 000.
+    /// in a room with over 256 slots, 64 slots or one slot in 32, whichever is more. It has two
+    /// places for each slot of the room, but at least 100 and at most 1 000.
     #[default]
     Auto,
     /// A narrow network has a share of this many slots, and at most this many places. A visitor

@@ -14,7 +14,7 @@
 //! A count is the sum of three parts: the summaries of the sections before the rank, the summaries
 //! of the chunks before the rank in its section, and the ranks before it in its chunk. A summary is
 //! valid until the first of its present visitors goes away. Then it is renewed. The summary of a
-//! chunk is recomputed by reading the chunk, and the summary of a section from
+//! chunk is recomputed by reading the chunk, and the summary of a section is recomputed from
 //! [`Times`](times::Times), which counts by binary search.
 
 mod rank;

@@ -1,4 +1,4 @@
-//! The identity of a visitor, the proof that it was admitted, and the site that the proof is from.
+//! The identity of a visitor, the proof that it was admitted, and the site that issued the proof.
 
 use std::{fmt, num::NonZeroU16};
 
@@ -104,7 +104,7 @@ impl Network {
     /// Creates a network from a number for each level.
     ///
     /// The number should be a hash of the whole prefix at that level, keyed with a secret.
-    /// Otherwise, an attacker could look for a network that has the same number as another one, and
+    /// Otherwise, an attacker could look for a network with the same number as another network, and
     /// use up the share of both.
     #[must_use]
     pub const fn new(wide: NonZeroU16, middle: u16, narrow: u16) -> Self {
@@ -174,7 +174,7 @@ impl Pass {
         Self { id, bucket, accepted_at, last_check_in, expires_at, home: None }
     }
 
-    /// Returns this pass with the given home. A layer does so when it seals a pass, see
+    /// Returns this pass with the given home. A layer calls this method when it seals a pass, see
     /// [`Store::home`](crate::Store::home).
     #[must_use]
     pub const fn with_home(mut self, home: Option<PassHome>) -> Self {

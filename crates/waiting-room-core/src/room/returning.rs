@@ -27,7 +27,7 @@ impl Ticket {
     /// visitor. If the visitor left its session on purpose, a room treats the ticket as void.
     #[must_use]
     pub fn resuming(pass: &Pass, now: Timestamp) -> Option<Self> {
-        // The order of arrival begins after the end of the session, which voids all earlier tickets.
+        // The ticket is dated after the end of the session, which voids all earlier tickets.
         let returns_at = pass.expires_at + Duration::from_micros(1);
         let arrived = Timestamp::from_secs(u64::from(pass.bucket) * 60);
         // The head start is rounded down, by less than a minute.
@@ -44,7 +44,7 @@ impl Ticket {
     /// The visitor is ordered as if it had come an [hour](Self::MOVING_LEAD) before its first
     /// arrival, which is rounded to a minute. It is therefore ahead of every visitor without a
     /// session at any site, except those who have waited over an hour longer. The ticket counts as
-    /// one with a place. If no slot is free, the visitor therefore waits, even in a room that
+    /// a ticket with a place. If no slot is free, the visitor therefore waits, even in a room that
     /// refuses newcomers, and even if the line is full. A visitor that has a session here continues
     /// it. A visitor that the room remembers to have left is a newcomer, unless it left more than
     /// an hour before its first arrival.
@@ -86,9 +86,9 @@ impl Room {
     /// Returns whether the session of this ticket's visitor ended after the ticket was issued. A
     /// visitor that returns from a lapsed session must not have left it.
     ///
-    /// If the end may have been forgotten, the ticket counts only for the place that it has, which
-    /// is `held`. A ticket that moves between sites counts for the pass of another site, which is
-    /// of a different clock.
+    /// If the room may have forgotten the end of the session, the ticket is valid only if its
+    /// visitor still has a place (`held`), and only for that place. A ticket that moves between
+    /// sites stands for the pass of another site, whose clock is different.
     pub(super) fn is_void(&self, ticket: &Ticket, held: Option<PlaceOrder>) -> bool {
         let made_at = if ticket.resumes { ticket.arrival() } else { ticket.first_seen };
         let is_moving = ticket.resumes && ticket.placed;

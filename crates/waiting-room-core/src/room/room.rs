@@ -149,7 +149,7 @@ impl Room {
         }
         let mut ticket = Ticket { resumes: false, ..*shown };
         let has_lapsed = self.rules.timing().has_lapsed(&ticket, now);
-        // Otherwise a ticket could be kept for later, for its head start or for its number.
+        // Otherwise, a client could keep a ticket to use its head start or number later.
         if has_lapsed {
             ticket.head_start = HeadStart::NONE;
             ticket.entrant = None;
@@ -398,7 +398,7 @@ impl Room {
             return refuse(Some(ticket), Reason::RefusedLineFull, Some(interval));
         }
         let arrival = self.arrive(&mut ticket, now);
-        // Places that enter the line before a late one will be ahead of it.
+        // Places that enter the line before a late place will be ahead of that place.
         let behind = self.line.in_order().saturating_add(ticket.late_by.saturating_sub(1));
         let is_late = ticket.late_by > 0 && reason != Reason::QueuedTurn;
         let told = if is_late { ahead.max(behind) } else { ahead };

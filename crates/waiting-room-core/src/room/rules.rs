@@ -64,7 +64,7 @@ pub struct RoomRules {
     pub longest_session_duration: Option<Duration>,
     /// The share of the room that one network may have while others want it.
     pub shares: Shares,
-    /// The time after its admission beyond which a session is not prolonged while visitors wait.
+    /// The age beyond which a session is not prolonged while visitors wait.
     pub longest_visit: Option<Duration>,
 }
 
@@ -80,8 +80,7 @@ impl RoomRules {
     pub const MAX_USERS: u32 = 10_000_000;
     /// The shortest interval between check-ins, for visitors at the front of the line.
     pub const SHORTEST_INTERVAL: Duration = Duration::from_secs(2);
-    /// The number of prequeue visitors for each second over which their check-ins after the start
-    /// of the event are spread.
+    /// The intended rate of check-ins after the start of an event, in prequeue visitors per second.
     pub const STARTERS_PER_SECOND: u32 = 5_000;
     /// The highest permitted capacity of the line.
     pub const MAX_LINE_CAPACITY: u32 = 10_000_000;
@@ -192,11 +191,11 @@ impl RoomRules {
         self
     }
 
-    /// Sets the time after its admission beyond which a session is not prolonged while visitors
-    /// wait; 1 hour by default. `None` means that sessions are prolonged without end.
+    /// Sets the age beyond which a session is not prolonged while visitors wait; 1 hour by default.
+    /// `None` means that sessions are prolonged without end.
     ///
-    /// Never more sessions end for this reason than visitors wait. The first pass of a visitor is
-    /// never shortened, even if its lifetime is longer than this.
+    /// The sessions that end for this reason never outnumber the waiting visitors. The first pass
+    /// of a visitor is never shortened, even if its lifetime is longer than this.
     #[must_use]
     pub fn longest_visit(mut self, duration: impl Into<Option<Duration>>) -> Self {
         self.longest_visit = duration.into();

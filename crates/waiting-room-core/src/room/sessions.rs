@@ -18,7 +18,7 @@
 //! watermark rises to its time. A proof that is not later than the watermark might belong to a
 //! forgotten end, so it counts only if the room holds the session or the place of its visitor. All
 //! other visitors with such a proof are newcomers. A flood of ends therefore revives no proof, and
-//! costs the visitors inside and in line nothing.
+//! does no harm to active or waiting visitors.
 //!
 //! # Bounded steps
 //!
@@ -45,19 +45,19 @@ pub(super) struct Sessions {
     /// The current pass of each active visitor, and of visitors whose sessions have expired but
     /// have not been removed yet.
     live: Shards<VisitorId, Session>,
-    /// The expiry of each of these sessions.
+    /// The expiry of each session in `live`.
     lapses: Ranks<()>,
     networks: Networks,
     /// The number of sessions that give way to waiting visitors.
     ending: u32,
     ended: Shards<VisitorId, Ended>,
-    /// The time of each of these ends.
+    /// The time at which each session in `ended` ended.
     ends: Ranks<()>,
     /// A time before which it is useless to look for ends that are due to be forgotten.
     next_forget: Timestamp,
     /// The time of the latest end that was forgotten before its proofs were void.
     watermark: Timestamp,
-    /// The time after an admission for which the ticket that led to it could be valid. While
+    /// The time for which a ticket can stay valid after the admission that it has led to. While
     /// expired sessions have yet to be removed, this is the longest such time under any rules in
     /// effect since they expired.
     void_after: Duration,
@@ -119,8 +119,8 @@ impl Sessions {
     }
 
     /// Stops counting a visitor's session, if there is one, until it is [held](Self::hold) again.
-    /// Returns the narrowest level at which the visitor's network has all of its share without this
-    /// session, or `None` if the session is within the shares.
+    /// Returns the narrowest level at which the visitor's network already has its full share
+    /// without this session, or `None` if the session is within the shares.
     pub(super) fn withdraw(&mut self, id: VisitorId, shares: Option<[u32; 3]>) -> Option<usize> {
         if let Some(session) = self.live.get_mut(&id) {
             let old = std::mem::replace(
@@ -217,8 +217,8 @@ impl Sessions {
         self.end_of(id).is_some_and(|ended| ended.has_left && made_at <= ended.at)
     }
 
-    /// Returns whether a proof that was issued at `made_at` may be void by an end that had to be
-    /// forgotten. If so, it counts only if the room holds the session or the place of its visitor.
+    /// Returns whether an end that had to be forgotten may have voided a proof issued at `made_at`.
+    /// If so, the proof counts only if the room holds its visitor's session or place.
     pub(super) fn may_be_forgotten(&self, id: VisitorId, made_at: Timestamp) -> bool {
         made_at <= self.watermark && self.end_of(id).is_none()
     }
@@ -282,8 +282,8 @@ impl Sessions {
         }
     }
 
-    /// Forgets those of the `most` earliest ends that are due to be forgotten. A later end waits
-    /// until the earlier ones are forgotten, but has no effect from then on.
+    /// Looks at the `most` earliest ends, and forgets those that are due. A later end that is due
+    /// is forgotten only after earlier ones, but no longer has an effect.
     fn forget_due(&mut self, most: usize) {
         if self.next_forget > self.now {
             return;

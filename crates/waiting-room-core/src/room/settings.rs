@@ -15,7 +15,7 @@ use crate::{
     room::{CookieTest, QueueingMethod, Recovery, RoomMode, SessionRenewal, Shares},
 };
 
-/// One rule of a room (but not the room's name): what it is called, and which values it can have.
+/// One rule of a room, except for the room's name: the name of the rule, and its possible values.
 ///
 /// ```
 /// use waiting_room_core::{RoomRules, room::SettingValue};
@@ -383,7 +383,7 @@ impl SettingValue {
         Self::Word(Cow::Borrowed(word))
     }
 
-    /// Returns what `off` stands for, if this is the word `off`.
+    /// Returns the value that `off` stands for, if this is the word `off`.
     fn off<T>(&self, off: T) -> Option<T> {
         matches!(self, Self::Word(word) if word == OFF).then_some(off)
     }

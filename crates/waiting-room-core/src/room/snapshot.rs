@@ -15,7 +15,7 @@ use crate::{
 /// The figures of a room, all taken at the same instant.
 ///
 /// With the `serde` feature, a snapshot serializes to a map of its fields. Times are numbers of
-/// seconds: `at` is the field `at_unix_seconds`, and `oldest_wait` is `oldest_wait_seconds`.
+/// seconds: `at` is serialized as `at_unix_seconds`, and `oldest_wait` as `oldest_wait_seconds`.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -153,7 +153,7 @@ impl RoomNode {
         Self { name, last_heard, is_this_node: false }
     }
 
-    /// Marks this node as the one that has returned the list.
+    /// Marks this node as the node that has returned the list.
     #[must_use]
     pub fn as_this_node(self) -> Self {
         Self { is_this_node: true, ..self }

@@ -1,23 +1,23 @@
 //! The presence of a waiting visitor who does not ask for a slot with each check-in.
 //!
 //! A visitor who follows the line over a push stream sends no requests. The stream confirms that
-//! the visitor is still there, and learns when it is the visitor's turn. It does not take the slot:
-//! a stream cannot deliver a pass, and its client may be gone. The visitor takes the slot with its
-//! next request, as it would without a stream.
+//! the visitor is still there, and learns when it is the visitor's turn. The stream does not take
+//! the slot: it cannot deliver a pass, and its client may be gone. The visitor takes the slot with
+//! its next request, as it would without a stream.
 //!
 //! ```text
 //!  stay ─┬─ not yet ──► position, wait, next check-in
 //!        └─ turn ─────► the place is kept, and counts as present ──► check_in: admitted
 //! ```
 //!
-//! Until then, no slot is taken, but the slot is reserved: the visitor is present, so it counts for
-//! all visitors behind it. At the front of the line, a stay lasts for the shortest interval only. A
-//! visitor who no longer stays, because its stream has ended, therefore holds a slot for no longer
-//! than one and a half of these intervals, which is 3 s. From then on, it is away: it keeps its
-//! place, but the slot is free for the next visitor.
+//! Until that request, no slot is taken, but one is reserved: the visitor is present, so it counts
+//! as ahead of all visitors behind it. At the front of the line, a stay lasts only for the shortest
+//! interval. After a stream has ended, a slot therefore stays reserved for at most one and a half
+//! of these intervals, which is 3 s. From then on, the visitor is away: it keeps its place, but the
+//! slot is free for the next visitor.
 //!
-//! If a visitor does not come although its turn has come, the caller decides how long it stays. The
-//! streams of `tower-waiting-room` stay for 10 s after they have announced the turn, so such a
+//! If a visitor does not come when it is its turn, the caller decides how long the visitor stays.
+//! The streams of `tower-waiting-room` stay for 10 s after they have announced the turn, so such a
 //! visitor holds a slot for up to 13 s.
 
 use crate::{Reason, Room, Ticket, Timestamp, Verdict, room::timing::Purpose};
@@ -29,15 +29,15 @@ impl Room {
     /// admitted waits with the reason [`QueuedTurn`](Reason::QueuedTurn). A visitor who is already
     /// active keeps its session.
     ///
-    /// The same holds for a visitor whose ticket has been used up: only a check-in decides whether
-    /// it enters as a newcomer.
+    /// A visitor whose ticket has been used up waits with the same reason: only a check-in decides
+    /// whether it enters as a newcomer.
     pub fn stay(&mut self, ticket: &Ticket, now: Timestamp) -> Verdict {
         self.check_in_for(Purpose::Stay, ticket, now)
     }
 
     /// Lets the visitor wait, although it would be admitted if it checked in. A visitor without a
-    /// place does not get one, because its check-in does not need one: it keeps the ticket that it
-    /// has `shown`.
+    /// place keeps the ticket that it has `shown` and gets no place, because its next check-in will
+    /// admit it directly.
     pub(super) fn turn(
         &mut self,
         shown: &Ticket,
@@ -96,7 +96,7 @@ mod tests {
         let (ticket, reason) = waits(room.stay(&first, at(5)));
         assert_eq!((reason, room.snapshot(at(5)).active), (Reason::QueuedTurn, 0));
         assert_eq!(waits(room.stay(&second, at(5))).1, Reason::QueuedBehindOthers);
-        // Any ticket of the visitor will do: a browser holds the one from before the stream.
+        // Any ticket of the visitor will do: a browser holds the ticket from before the stream.
         for ticket in [first, ticket] {
             assert!(matches!(room.clone().check_in(&ticket, at(6)), Verdict::Admit { .. }));
         }
@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(waits(room.stay(&first, at(5))).1, Reason::QueuedTurn);
         let second = waits(room.stay(&second, at(7))).0;
         assert_eq!(waits(room.stay(&second, at(9))).1, Reason::QueuedTurn);
-        // The first visitor comes back before the second one has come, and is still ahead.
+        // The first visitor comes back before the second visitor comes, and is still ahead.
         assert!(matches!(room.check_in(&first, at(9)), Verdict::Admit { .. }));
         assert_eq!(waits(room.stay(&second, at(10))).1, Reason::QueuedActiveLimit);
     }

@@ -115,8 +115,8 @@ impl Timing<'_> {
     /// half refresh intervals, and at least a refresh interval and two seconds.
     ///
     /// A client is asked to come back after at most 1.3 refresh intervals, so a client that is on
-    /// time keeps its order. A client also keeps its order if it is a little early by the store's
-    /// clock, which may have been set back, and is asked to wait for another second. A longer
+    /// time keeps its order. A client that is early because the store's clock was set back, and is
+    /// asked to wait for another second, also keeps its order. A longer
     /// lifetime would let clients collect tickets and use them later.
     #[must_use]
     pub fn first_ticket_lifetime(self) -> Duration {
@@ -291,7 +291,7 @@ impl Purpose {
     const FRONT: u32 = 8;
 
     /// Returns the time until the next check-in of a visitor with `ahead` visitors ahead of it,
-    /// given the `interval` after which it would be asked back if it sent requests.
+    /// given the `interval` after which it would be asked to come back if it sent requests.
     pub(super) fn interval(self, interval: Duration, ahead: u32) -> Duration {
         match self {
             Self::Stay if ahead < Self::FRONT => interval.min(RoomRules::SHORTEST_INTERVAL),

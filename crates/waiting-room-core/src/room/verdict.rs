@@ -55,7 +55,7 @@ pub struct Ticket {
     pub entrant: Option<Entrant>,
     /// The number of places that enter the line before this one, because the visitor's network has
     /// more than its [share](crate::room::Shares) of the line. It is 0 for a place that is in its
-    /// order of arrival. A store counts it down, and never up.
+    /// order of arrival. A store only decreases it.
     pub late_by: u32,
 }
 
@@ -265,7 +265,7 @@ pub enum Reason {
     /// `queued:store_busy`: the store answers, but more slowly than this node receives requests.
     QueuedStoreBusy,
     /// `queued:turn`: it is the visitor's turn, and its next check-in takes a slot. Only
-    /// [`Room::stay`](crate::Room::stay) has this reason.
+    /// [`Room::stay`](crate::Room::stay) gives this reason.
     QueuedTurn,
     /// `refused:address_unknown`: a limit or a gate needs the address of the client, which the
     /// server does not provide to the layer.
@@ -328,7 +328,7 @@ pub enum Reason {
     /// check-in intervals would present it.
     RefusedTooOften,
     /// `refused:transfer_invalid`: a request to the transfer path has no valid link, or its visitor
-    /// has no place that a link could hold.
+    /// has no place that a link could transfer.
     RefusedTransferInvalid,
     /// `store_unavailable`: the store could not decide.
     StoreUnavailable,

@@ -1,5 +1,5 @@
-//! Settings that are written down by name: those that an event overrides, and the rules of a room in
-//! a store.
+//! Settings that are stored by name: those that an event overrides, and the rules of a room in a
+//! store.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -47,9 +47,9 @@ fn not_for_events(name: &str) -> ConfigError {
     ConfigError::new(ConfigErrorKind::Malformed, "event", given, format_args!("one of {names}"))
 }
 
-/// The rules of a room as a store writes them: those that are not the default.
+/// The rules of a room as a store writes them: only those that differ from the default.
 ///
-/// Equal rules are therefore written in the same way by releases with and without a setting.
+/// Releases with and without a setting therefore write equal rules in the same way.
 #[cfg(feature = "serde")]
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]

@@ -97,7 +97,7 @@ impl fmt::Display for Timestamp {
 }
 
 impl Timestamp {
-    /// The length of what [`write_iso`](Self::write_iso) writes, in bytes.
+    /// The length, in bytes, of the text that [`write_iso`](Self::write_iso) writes.
     #[doc(hidden)]
     pub const ISO_LEN: usize = "2026-11-21T08:00:00.000Z".len();
 

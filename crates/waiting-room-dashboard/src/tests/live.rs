@@ -233,8 +233,8 @@ async fn a_layer_without_a_room_shows_its_limits_and_has_no_switches() {
 
 #[test]
 fn the_past_fits_into_two_mebibytes() {
-    // A layer remembers 16 384 waits, which are copied once a second, and 256 reasons. The limits
-    // add the same number of names.
+    // A layer remembers 16 384 waits, which are copied once a second, and 256 reasons. There are
+    // also as many names of limits as reasons.
     let waits = 2 * 16_384 * size_of::<VisitorWait>();
     let counts = 2 * 2 * 256 * (size_of::<MinuteCount>() + 64);
     assert!(RoomHistory::BYTES + waits + counts < 2 << 20);

@@ -10,22 +10,22 @@ use crate::{
     slots::{CounterRequest, Minute, Pool, TicketCounter},
 };
 
-/// Counts the world for sites under `Policy::Counters`: makes the
-/// snapshots that all of them decide by, and keeps Anywhere's counter.
+/// Counts the visitors of the world for sites under `Policy::Counters`: makes the snapshots by
+/// which all these sites decide, and keeps Anywhere's counter.
 ///
-/// It grants nothing, and none of its state is stored. `now` is the time by the calendar of the
-/// global ledger. Minutes begin at the same time everywhere only to the extent that the sites'
-/// clocks agree with it. Times never run backwards.
+/// The census grants nothing, and none of its state is stored. `now` is the time by the calendar of
+/// the global ledger. Minutes begin at the same time everywhere only to the extent that the sites'
+/// clocks agree with that calendar. Times never run backwards.
 ///
 /// When a ledger begins, it knows nothing about the world. It makes no snapshot until each site on
-/// the list has reported, or the passes of those that have not are over. Meanwhile, sites continue
+/// the list has reported, or the passes of the silent sites are void. Meanwhile, sites continue
 /// with the snapshot that they have.
 ///
 /// # What it does not promise
 ///
-/// The limit. A snapshot does not contain the visitors who were admitted since, a ledger that
-/// replaces a lost one hands out Anywhere's slots of the current minute again, and a site whose
-/// clock is wrong has the wrong minute.
+/// The limit may be exceeded. A snapshot does not contain the visitors who were admitted after it
+/// was made. A ledger that replaces a lost one hands out Anywhere's slots of the current minute
+/// again. A site whose clock is wrong uses the wrong minute.
 #[derive(Debug)]
 pub struct Census {
     sites: BTreeMap<SiteId, Counted>,
@@ -37,7 +37,7 @@ pub struct Census {
     learning_until: Timestamp,
     /// The time for which the visitors of a silent site may have valid passes.
     session: Duration,
-    /// The least time between two snapshots.
+    /// The shortest time between two snapshots.
     heartbeat: Duration,
 }
 
@@ -47,7 +47,7 @@ struct Counted {
     incarnation: Incarnation,
     /// The time at which the last report was received.
     heard: Timestamp,
-    /// The time at which it was sent, by the site's clock.
+    /// The time at which that report was sent, by the site's clock.
     sent_at: Timestamp,
     active: u32,
     /// The last whole minutes that were reported, the newer one first.
@@ -57,10 +57,10 @@ struct Counted {
 }
 
 impl Census {
-    /// The most tickets that are drawn for one message. A site that wants more asks again.
+    /// The maximum number of tickets drawn for one message. A site that wants more asks again.
     pub const MAX_DRAWN_AT_ONCE: u32 = 1024;
 
-    /// For this time after the end of a minute, the traffic of the minute before it is used, unless
+    /// For this time after the end of a minute, the traffic of the preceding minute is used, unless
     /// all sites have reported.
     const LATE: Duration = Duration::from_secs(5);
 
@@ -90,8 +90,8 @@ impl Census {
         news.into_iter().chain(tickets.map(ToSite::Tickets)).collect()
     }
 
-    /// Returns whether visitors of sites that count may be active. While any may be, no site gets
-    /// an account of slots.
+    /// Returns whether visitors of sites that count may be active. While such visitors may be
+    /// active, no site gets an account of slots.
     #[must_use]
     pub fn is_in_use(&self, now: Timestamp) -> bool {
         self.sites.values().any(|site| now.since(site.heard) < self.session)
@@ -110,7 +110,7 @@ impl Census {
         sites.fold((0, 0), |(sites, active), site| (sites + 1, active + u64::from(site.active)))
     }
 
-    /// Records a report, unless a newer one of the same life is known.
+    /// Records a report, unless a newer report from the same life of the site is known.
     fn record(&mut self, tally: &Tally, now: Timestamp) {
         let none = (Minute::new(0), 0);
         let begun = Counted {
@@ -167,8 +167,8 @@ impl Census {
         });
     }
 
-    /// The newest minute whose traffic is known: the last one, or the one before while the reports of
-    /// some sites are late.
+    /// The newest minute whose traffic is known: the last minute, or the minute before it while the
+    /// reports of some sites are late.
     fn whole_minute(&self, now: Timestamp) -> Minute {
         let last = Minute::of(now).previous();
         let is_complete = self.sites.values().all(|site| site.minutes[0].0 >= last);

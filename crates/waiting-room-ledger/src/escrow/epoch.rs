@@ -76,7 +76,7 @@ impl Epoch {
         Self { term, count: 0 }
     }
 
-    /// The epoch after this one, in `term`, which must not be earlier than the term of this one.
+    /// The epoch after this one, in `term`, which must not be earlier than this epoch's term.
     pub(super) const fn next(self, term: Term) -> Self {
         Self { term, count: self.count.saturating_add(1) }
     }
@@ -86,8 +86,8 @@ impl Epoch {
 ///
 /// This is the bounded counter of Balegas et al. (2015) for one pair of replicas. Each count has
 /// one writer: the global ledger grants, and the site returns. The other side keeps the greater of
-/// its own value and the one that it receives. So the effect of a message that is lost, duplicated
-/// or late is repaired by the next one.
+/// its own value and the received value. So the effect of a message that is lost, duplicated or
+/// late is repaired by the next message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Allowance {
     pub(crate) granted: u64,

@@ -9,8 +9,8 @@ use crate::escrow::wire::bytes::{Reader, WireError, Writer};
 /// The oldest visitors who wait in the line of a site: how many of them arrived within each
 /// [bucket](Self::WIDTH) of five seconds, by the site's clock.
 ///
-/// It contains only present visitors, and only those for whom the site asks for slots. Visitors who
-/// are behind the last bucket, and new ones who have no place in the line yet, are not in it.
+/// The front contains only present visitors for whom the site asks for slots. It contains neither
+/// visitors behind the last bucket nor new visitors who have no place in the line yet.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LineFront {
     len: u8,
@@ -47,8 +47,8 @@ impl LineFront {
     /// Adds visitors who arrived at this time, behind those in the front. Visitors behind the last
     /// bucket are left out.
     ///
-    /// The order of the line wins: a visitor whose arrival is before that of the last bucket is added
-    /// to the last bucket.
+    /// The order of the line wins: a visitor who arrived before the last bucket is added to the
+    /// last bucket.
     pub fn add(&mut self, arrived: Timestamp, visitors: u32) {
         let number = u32::try_from(arrived.as_nanos() / WIDTH_NS).unwrap_or(Bucket::LATEST);
         let len = usize::from(self.len);
@@ -99,7 +99,7 @@ impl LineFront {
     }
 
     /// The bucket of the visitor with `ahead` others ahead of it, and the number of visitors in the
-    /// bucket from that one on. `None` if that visitor is behind the last bucket.
+    /// bucket from that visitor on. `None` if that visitor is behind the last bucket.
     pub(super) fn place(&self, mut ahead: u64) -> Option<(Bucket, u64)> {
         for &bucket in self.as_slice() {
             let visitors = u64::from(bucket.visitors);
@@ -130,8 +130,8 @@ impl fmt::Debug for LineFront {
     }
 }
 
-/// Writes each bucket as the difference from the one before. A bucket of a line that moves has two
-/// or three bytes.
+/// Writes each bucket as the difference from the one before. In a line that moves, a bucket takes
+/// two or three bytes.
 pub(super) fn write_front(writer: &mut Writer, front: &LineFront) {
     let buckets = front.as_slice();
     writer.count(buckets.len() as u64);
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(front.visitors(), 32);
     }
 
-    /// A head start, or a place that was taken up again, does not reorder what is in front.
+    /// A head start, or a place that was taken up again, does not reorder the visitors in front.
     #[test]
     fn the_order_of_the_line_wins_over_the_time_of_arrival() {
         assert_eq!(seconds(&front(&[(100, 1), (20, 1), (105, 1)])), [(100, 2), (105, 1)]);

@@ -1,7 +1,7 @@
-//! The part of the global ledger that outlives it.
+//! The part of the global ledger's state that outlives the ledger.
 //!
-//! A keeper, such as a database, stores it. The global ledger lists what has changed since the last
-//! time, and a new ledger is restored from what is stored.
+//! A keeper, such as a database, stores this part. The global ledger lists the changes since the
+//! last call, and a new ledger is restored from the stored state.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -20,7 +20,7 @@ use crate::{
 ///
 /// It contains no time of the global ledger's clock, so it can be restored on another machine.
 ///
-/// The fields are public, because a keeper stores them as it likes.
+/// The fields are public, so that a keeper can store them in any form.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Kept {
@@ -36,11 +36,11 @@ pub struct Kept {
     pub claims: BTreeSet<KeptClaim>,
 }
 
-/// The changes to [`Kept`] since the last time. They are stored all together or not at all, and in
+/// The changes to [`Kept`] since the last call. They are stored all together or not at all, and in
 /// the order in which the ledger has listed them.
 ///
 /// Changes that could not be stored are [merged](Self::merge) with newer ones, and no answer is
-/// sent until they are stored. Each account in it is complete, so it replaces the stored one.
+/// sent until they are stored. Each account is complete, so it replaces the stored one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Changes {
@@ -64,7 +64,7 @@ pub struct Changes {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct KeptAccount {
-    /// The epoch of the account, or of the last one.
+    /// The epoch of the account or, without an account, of the last account.
     pub epoch: Epoch,
     /// The state of the account.
     pub standing: Standing,
@@ -75,7 +75,7 @@ pub struct KeptAccount {
     /// The total of slots ever given back in this epoch.
     pub returned: u64,
     /// For a closed account: the time at which the last message of the site was sent, by its clock.
-    /// It is not stored for open accounts, where it would change with each heartbeat.
+    /// This time is not stored for open accounts, because it would change with each heartbeat.
     pub heard: Option<Timestamp>,
     /// Whether the site is being drained, so that it is granted nothing.
     pub is_drained: bool,
@@ -99,9 +99,10 @@ pub struct KeptClaim {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Fence {
-    /// The newest of these accounts. All earlier ones are fenced too.
+    /// The newest of these accounts. All earlier accounts are fenced too.
     pub epoch: Epoch,
-    /// The incarnation that was fenced last, if it is known. It gets no other account either.
+    /// The incarnation that was fenced last, if it is known. This incarnation gets no other account
+    /// either.
     pub incarnation: Option<Incarnation>,
 }
 
@@ -143,8 +144,8 @@ impl Kept {
         Self { term, limit, rules, accounts: BTreeMap::new(), claims: BTreeSet::new() }
     }
 
-    /// Takes over from the last ledger: raises the term, and returns everything that is kept, from
-    /// which a ledger of that term is restored or recovered.
+    /// Takes over from the last ledger: raises the term, and returns the kept state, from which a
+    /// ledger of the new term is restored or recovered.
     ///
     /// A keeper does both in one transaction. From then on the last ledger is fenced: it cannot
     /// store further changes, even if the new ledger has no change to store yet. If the keeper read
@@ -153,7 +154,7 @@ impl Kept {
     ///
     /// # Errors
     ///
-    /// Returns an error, and changes nothing, if `term` is not higher than the one that is kept.
+    /// Returns an error, and changes nothing, if `term` is not higher than the kept term.
     pub fn take_over(&mut self, term: Term) -> Result<Self, ConfigError> {
         if term <= self.term {
             let given = term.number();
@@ -187,8 +188,8 @@ impl Kept {
 }
 
 impl Changes {
-    /// Adds the changes that the ledger has listed since these. Stored together, they have the
-    /// same effect as if they were stored one after the other.
+    /// Adds `newer` changes of the ledger to these. Stored together, the changes have the same
+    /// effect as if they were stored one after the other.
     ///
     /// A keeper merges changes that it could not store, and those that it stores in one batch.
     /// Changes of a ledger of a higher term replace these: that ledger has continued from what is
@@ -223,7 +224,7 @@ impl Changes {
     /// Returns whether there is nothing to store.
     ///
     /// Answers without changes of their own still wait until all earlier changes are stored,
-    /// because they may carry totals that result from those.
+    /// because they may carry totals that result from those changes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         let Self { term: _, limit, rules, accounts, removed, claims } = self;
@@ -249,7 +250,7 @@ impl KeptAccount {
     }
 
     /// Returns whether an incarnation of the site, or its present account, is fenced. A site that
-    /// was removed and added again may have a fence that covers only its accounts from before.
+    /// was removed and added again may have a fence that covers only its earlier accounts.
     #[must_use]
     pub fn is_fenced(&self) -> bool {
         self.fence.is_some_and(|fence| fence.incarnation.is_some() || self.epoch <= fence.epoch)
@@ -257,7 +258,7 @@ impl KeptAccount {
 }
 
 impl KeptClaim {
-    /// The claim of the slot of `visitor`, which `site` had on its account of this `epoch`.
+    /// The claim to the slot of `visitor`, who was on the account of `site` in this `epoch`.
     #[must_use]
     pub const fn new(site: SiteId, epoch: Epoch, visitor: VisitorId) -> Self {
         Self { site, epoch, visitor }
@@ -271,9 +272,9 @@ impl Fence {
         Self { epoch, incarnation }
     }
 
-    /// Fences every account that a site has had, although it is unknown which one was the last. The
-    /// ledger that recovers the room replaces the epoch of this fence with one before all of its
-    /// own accounts.
+    /// Fences every account that a site has had, although it is unknown which account was the last.
+    /// The ledger that recovers the room replaces the epoch of this fence with an epoch before all
+    /// of its own accounts.
     #[must_use]
     pub const fn of_all_accounts() -> Self {
         Self::new(Epoch::new(Term::new(u32::MAX), u32::MAX), None)

@@ -54,7 +54,7 @@ pub(super) struct Part {
     pub(super) unused: u64,
     /// The demand by which reserves are split.
     pub(super) demand: u64,
-    /// Whether it is unknown if there is an account.
+    /// Whether the existence of an account is unknown.
     pub(super) is_unknown: bool,
     /// For a site that lacks slots for waiting visitors: its turn.
     pub(super) turn: Option<Turn>,
@@ -84,8 +84,8 @@ impl Member {
         }
     }
 
-    /// The account of a site that was not on the list before. Any earlier account of that site is
-    /// from before the site was removed, so it is fenced; `last` is after all of them.
+    /// The account of a site that was not on the list before. Earlier accounts of that site began
+    /// before the site was removed, so all of them are fenced; `last` is later than they are.
     pub(super) fn added(last: Epoch, term: Term) -> Self {
         Self { fence: Some(Fence::new(last, None)), ..Self::new(last.next(term), Standing::Away) }
     }
@@ -117,7 +117,7 @@ impl Member {
     }
 
     /// An account of which only the fence and the draining are known. `epoch` is before all
-    /// accounts of this term, so a fence does not affect those.
+    /// accounts of this term, so a fence does not affect these accounts.
     pub(super) fn unknown(kept: Option<&KeptAccount>, epoch: Epoch) -> Self {
         let fence = kept.and_then(|kept| kept.fence);
         Self {
@@ -141,7 +141,8 @@ impl Member {
     }
 
     /// Opens a new account for the incarnation that asks. The slots of the last account stay with
-    /// the site, all counted as in use, since earlier incarnations may have given passes for them.
+    /// the site, and all of them count as in use, since earlier incarnations may have issued passes
+    /// for them.
     pub(super) fn open(&mut self, term: Term, join: &Join, lease_end: Timestamp) {
         let held = self.allowance.held();
         *self = Self {
@@ -157,8 +158,8 @@ impl Member {
     /// Restores an account that was lost here from the report of its site.
     ///
     /// If the lease of the site is over, the account is closed: the lost ledger may have moved
-    /// slots of its visitors to other sites without its knowledge. The same holds for a fenced
-    /// site, even if its lease is running.
+    /// slots of the site's visitors to other sites without the site's knowledge. The same holds for
+    /// a fenced site, even if its lease is running.
     pub(super) fn adopt(&mut self, heartbeat: &Heartbeat, lease_end: Timestamp, now: Timestamp) {
         let is_fenced = self.is_fenced(heartbeat.incarnation, Some(heartbeat.epoch));
         self.epoch = heartbeat.epoch;
@@ -244,8 +245,8 @@ impl Member {
         }
     }
 
-    /// Returns whether an incarnation of the site gets no account, or has to stop using the one of
-    /// this epoch, because the site was declared to be off.
+    /// Returns whether an incarnation of the site gets no account, or has to stop using the account
+    /// of this epoch, because the site was declared to be off.
     pub(super) fn is_fenced(&self, incarnation: Incarnation, epoch: Option<Epoch>) -> bool {
         self.fence.is_some_and(|fence| {
             fence.incarnation == Some(incarnation)
@@ -263,9 +264,9 @@ impl Member {
         self.has_account() && self.spent_at(rules) <= now
     }
 
-    /// The notice for other sites that this site can make no more passes; `None` while the site
-    /// can, and if this ledger has never heard from the site and so does not know when its lease
-    /// ended.
+    /// The notice for other sites that this site can make no more passes. `None` while the site can
+    /// make passes, and if this ledger has never heard from the site and thus does not know when
+    /// its lease ended.
     pub(super) fn death(&self, site: SiteId, rules: &EscrowRules, now: Timestamp) -> Option<Death> {
         let is_over = self.lease_end + rules.margin() <= now;
         let epoch = self.epoch;
@@ -275,9 +276,9 @@ impl Member {
 
     /// Returns whether the slot of a visitor with this pass may be moved away from this dead site.
     ///
-    /// It may be if the site cannot have given the slot to another visitor. By its own clock, the
-    /// site holds the slot until the pass expires. By the same clock, its lease ends no later than
-    /// `lease` after the site sent the newest message that was received.
+    /// It may be moved if the site cannot have given the slot to another visitor. By its own clock,
+    /// the site holds the slot until the pass expires. By the same clock, its lease ends no later
+    /// than `lease` after the site sent the newest message that was received.
     pub(super) fn still_holds(&self, pass: &SitePass, lease: Duration) -> bool {
         self.heard() + lease <= pass.expires_at
             && self.allowance.held() > 0
@@ -337,7 +338,7 @@ impl Member {
         self.need.shortage(self.used, self.allowance.held())
     }
 
-    /// The next turn of a site that lacks slots, and the number of slots that it may be granted in it.
+    /// The next turn of a site that lacks slots, and the number of slots that it may get then.
     pub(super) fn next_turn(&self) -> Option<(Turn, u64)> {
         self.need.turn(self.shortage())
     }

@@ -15,15 +15,15 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum ToGlobal {
-    /// The site has taken a visitor of another site on its account. If that home is dead, the slot
-    /// of the visitor may be moved to this site.
+    /// The site has taken a visitor of another site on its account. If the visitor's home is dead,
+    /// the slot may be moved to this site.
     Claim {
         /// The report of the site, with the visitor counted as using a slot.
         heartbeat: Heartbeat,
         /// The visitor's pass from its home.
         pass: SitePass,
         /// The notice of the home's death, if the site had received it before it took the visitor
-        /// on. Without it the slot is not moved, and the reply contains the notice.
+        /// on. Without the notice, the slot is not moved, and the reply contains the notice.
         death: Option<Death>,
     },
     /// The site reports its state.
@@ -35,7 +35,7 @@ pub enum ToGlobal {
 }
 
 impl ToGlobal {
-    /// The site that sends it.
+    /// The site that sends the message.
     #[must_use]
     pub const fn from(&self) -> SiteId {
         match self {
@@ -65,8 +65,8 @@ impl ToGlobal {
         }
     }
 
-    /// The incarnation that sends it, and the epoch that it names. For a site that counts, which
-    /// has no epoch, this is one before all others.
+    /// The incarnation that sends the message, and the epoch that the message names. For a site
+    /// that counts, which has no epoch, this is an epoch before all others.
     #[must_use]
     pub fn life(&self) -> (Incarnation, Epoch) {
         match self {
@@ -79,7 +79,7 @@ impl ToGlobal {
     }
 }
 
-/// The notice that the lease of a site has ended: it makes no more passes, unless it gets in
+/// The notice that the lease of a site has ended: the site makes no more passes, unless it gets in
 /// contact again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
@@ -88,7 +88,7 @@ pub struct Death {
     pub site: SiteId,
     /// The epoch of its account.
     pub epoch: Epoch,
-    /// The time at which the last message that was received from it was sent, by its clock.
+    /// The time at which the site sent the last message that was received, by its clock.
     pub heard: Timestamp,
 }
 
@@ -97,7 +97,7 @@ pub struct Death {
 pub struct Heartbeat {
     /// The site.
     pub site: SiteId,
-    /// The incarnation of the site's ledger. A fenced incarnation is recognised by this.
+    /// The incarnation of the site's ledger. This value identifies a fenced incarnation.
     pub incarnation: Incarnation,
     /// The highest term that the site knows.
     pub term: Term,
@@ -132,10 +132,10 @@ pub struct Join {
     pub site: SiteId,
     /// The incarnation of the site's ledger.
     pub incarnation: Incarnation,
-    /// The epoch that the new one replaces: the newest that the site knows.
+    /// The epoch that the new epoch replaces: the newest that the site knows.
     ///
-    /// If there is a newer one, the request is void. So a request that arrives late cannot take the
-    /// epoch away from a later incarnation.
+    /// If there is a newer epoch, the request is void. So a request that arrives late cannot take
+    /// the epoch away from a later incarnation.
     pub after: Epoch,
     /// The time at which the request was sent, by the site's clock.
     pub sent_at: Timestamp,
@@ -157,7 +157,7 @@ pub enum ToSite {
     },
     /// The slots that the site may use.
     Grant(Grant),
-    /// The site gets no account, or has lost the one that it had.
+    /// The site gets no account, or has lost its account.
     Refused(Refused),
     /// The global ledger has lost its state and requests a report.
     Report {
@@ -170,7 +170,7 @@ pub enum ToSite {
         term: Term,
         /// The epoch that the site had named.
         over: Epoch,
-        /// The current epoch of the site. To continue, the site joins after this one.
+        /// The current epoch of the site. To continue, the site joins after this epoch.
         current: Epoch,
     },
     /// The tickets of a site that counts.
@@ -182,7 +182,7 @@ pub enum ToSite {
 }
 
 impl ToSite {
-    /// The term of the global ledger that sent it.
+    /// The term of the global ledger that sent the message.
     #[must_use]
     pub const fn term(&self) -> Term {
         match self {
@@ -213,8 +213,8 @@ pub struct Grant {
     pub granted: u64,
     /// The number of unused slots that the site may keep. It gives back the rest.
     pub reserve: u64,
-    /// Whether a visitor waits for a slot at another site, so that all unused slots are to be given
-    /// back at once.
+    /// Whether a visitor waits for a slot at another site, so that all unused slots have to be
+    /// given back at once.
     pub recall: bool,
 }
 

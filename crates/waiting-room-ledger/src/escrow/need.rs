@@ -9,23 +9,23 @@ use crate::escrow::{
     front::{Bucket, WIDTH_NS},
 };
 
-/// The visitors that wait at a site, as last reported, and since when the site has lacked slots.
+/// The visitors that wait at a site, as last reported, and the times of its shortage of slots.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Need {
     /// The new visitors that wait for a slot.
     want: u64,
-    /// The oldest of them.
+    /// The oldest of these visitors.
     front: LineFront,
     /// The time of the report, by the clock of the global ledger and by that of the site.
     reported_at: Timestamp,
     sent_at: Timestamp,
     /// The first time at which the site lacked slots since it was last granted some.
     short_since: Option<Timestamp>,
-    /// The last time at which it lacked some.
+    /// The last time at which the site lacked slots.
     short_at: Timestamp,
 }
 
-/// The turn of a site among those that lack slots. The least one is next.
+/// The turn of a site among those that lack slots. The lowest turn is next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Turn {
     /// The arrival of the site's oldest visitor without a slot, by the clock of the global ledger,
@@ -63,8 +63,8 @@ impl Need {
 
     /// Records that the site lacks slots.
     ///
-    /// A shortage that ends does not end the turn at once, so a site that lacks no slot for a moment
-    /// does not lose it.
+    /// The end of a shortage does not end the turn at once, so a site that lacks no slot for a
+    /// moment keeps its turn.
     pub(super) fn note_shortage(&mut self, now: Timestamp) {
         if self.short_at + TURN_KEPT < now {
             self.short_since = None;
@@ -80,14 +80,14 @@ impl Need {
     }
 
     /// The turn of a site that lacks `shortage` slots, and the number of slots that it may be
-    /// granted in this turn: those for visitors of one bucket. `None` if it lacks none.
+    /// granted in this turn: those for visitors of one bucket. `None` if the site lacks none.
     ///
     /// Visitors who are not in the front of the line count as if they had arrived when the shortage
     /// began. They are behind all visitors in the front.
     pub(super) fn turn(&self, shortage: u64) -> Option<(Turn, u64)> {
         let short_since = self.short_since.filter(|_| shortage > 0)?;
-        // The first visitors are those for whom the site has slots already. Visitors with a pass may
-        // lack slots as well, and come first.
+        // The site already has slots for the first visitors. Visitors with a pass, who come before
+        // them, may lack slots as well.
         let covered = self.want.saturating_sub(shortage);
         let others = shortage.saturating_sub(self.want);
         let since_short = widths(short_since + LONGEST_WAIT);
@@ -103,11 +103,11 @@ impl Need {
         })
     }
 
-    /// The arrival of a visitor in the form of [`Turn::arrived`].
+    /// The arrival time of a visitor, in the form that [`Turn::arrived`] uses.
     ///
-    /// What counts is how long the visitor has waited by the clock of its site, at which both the
-    /// arrival and the report were timed. So it does not matter which time that clock shows. A time in
-    /// the future counts as that of the report.
+    /// The result depends on how long the visitor has waited by the clock of its site, which has
+    /// timed both the arrival and the report. So it does not matter whether that clock is right. An
+    /// arrival in the future counts as the time of the report.
     fn arrival_of(&self, bucket: Bucket) -> u64 {
         let waited = self.sent_at.since(bucket.begins_at()).min(LONGEST_WAIT);
         widths((self.reported_at + LONGEST_WAIT).before(waited))
@@ -121,8 +121,8 @@ fn widths(at: Timestamp) -> u64 {
 /// The longest wait by which visitors are ordered: 24 h. Visitors who have waited longer are
 /// treated alike, and their sites are served in turn.
 ///
-/// So a site whose clock is wrong, or that reports nonsense, cannot keep the slots from other sites for
-/// longer.
+/// So a site whose clock is wrong, or that reports nonsense, cannot keep the slots from other sites
+/// for longer than that.
 pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The time for which a site without a shortage keeps its turn: 10 s.

@@ -22,7 +22,7 @@ pub struct Refused {
 }
 
 /// The reason why the global ledger refuses a site, as sent in a message. Its text is for the
-/// operator of the global ledger, and begins with "it" for the site; that of [`JoinRefused`] is for the
+/// operator of the global ledger, and calls the site "it"; the text of [`JoinRefused`] is for the
 /// operator of the site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
@@ -33,14 +33,14 @@ pub enum Refusal {
     Fenced,
     /// The site is not on the list of sites.
     NotListed,
-    /// The site follows another policy than the sites that the global ledger serves: it counts while
-    /// they hold slots, or the other way round.
+    /// The site follows another policy than the sites that the global ledger serves: it counts
+    /// while the others hold slots, or the other way round.
     Policy,
     /// The site has other rules than the global ledger.
     Rules {
         /// The rules of the global ledger.
         rules: EscrowRules,
-        /// Their digest, as the global ledger computes it.
+        /// The digest of these rules, as the global ledger computes it.
         digest: RulesDigest,
     },
     /// The site names a term that is too far ahead of the global ledger's term to be believed.
@@ -63,8 +63,8 @@ pub enum JoinRefused {
         /// The site.
         site: SiteId,
     },
-    /// The incarnation was fenced: the global ledger was told that it is switched off, and its
-    /// slots may belong to other sites. The site needs a new incarnation
+    /// The incarnation was fenced: the global ledger was told that the site is switched off, and
+    /// its slots may belong to other sites. The site needs a new incarnation
     /// (`SiteLedger::restart`).
     Fenced {
         /// The site.
@@ -78,7 +78,7 @@ pub enum JoinRefused {
         site: SiteId,
     },
     /// The site follows another policy than the other sites. The visitors of sites that count are
-    /// in no account, so none may count while others hold slots, or the other way round.
+    /// in no account, so no site may count while others hold slots, or the other way round.
     PolicyDiffers {
         /// The site.
         site: SiteId,
@@ -87,9 +87,9 @@ pub enum JoinRefused {
     RulesDiffer {
         /// The name of the first rule that differs, as in [`EscrowRules::times`].
         field: &'static str,
-        /// Its value at the site.
+        /// The value of the rule at the site.
         site: Duration,
-        /// Its value in the global ledger.
+        /// The value of the rule in the global ledger.
         global: Duration,
     },
     /// The site knows a term that is too far ahead of the global ledger's term to be believed.
@@ -101,7 +101,8 @@ pub enum JoinRefused {
         /// The latest term that the global ledger believes.
         most: Term,
     },
-    /// The times are equal, but the digests are not: the two run different versions of this crate.
+    /// The times are equal, but the digests are not: the site and the ledger run different versions
+    /// of this crate.
     VersionsDiffer {
         /// The digest that the site computes.
         site: RulesDigest,
@@ -118,7 +119,7 @@ pub enum ListRefused {
     Holds {
         /// The site.
         site: SiteId,
-        /// The number of slots that it holds.
+        /// The number of slots that the site holds.
         held: u64,
     },
     /// The site is the only one, so it cannot be removed.
@@ -136,7 +137,7 @@ pub enum ListRefused {
         /// The site.
         site: SiteId,
     },
-    /// The account that was to be fenced is not the one that the site has now.
+    /// The account that was to be fenced is not the current account of the site.
     OtherEpoch {
         /// The site.
         site: SiteId,

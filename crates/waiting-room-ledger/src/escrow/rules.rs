@@ -67,22 +67,23 @@ impl EscrowRules {
     /// Creates the rules for a limit on new visitors in any sixty seconds: a slot is taken once,
     /// and never extended.
     ///
-    /// The slot is held for sixty seconds and a 256th of them, which is 60.234375 s, by the clock of
-    /// its site. So sixty seconds have passed by every clock that differs from it by up to one part
-    /// in 256, and the limit also holds for sites with fast clocks. The price is 0.4% of the limit.
+    /// The slot is held for sixty seconds and a 256th of sixty seconds, which is 60.234375 s, by
+    /// the clock of its site. So sixty seconds have passed by every clock that differs from that
+    /// clock by up to one part in 256, and the limit also holds for sites with fast clocks. The
+    /// price is 0.4% of the limit.
     #[must_use]
     pub const fn rolling_minute() -> Self {
         Self::new().session(Self::MINUTE_HELD)
     }
 
-    /// Sets how long a slot stays taken after the last request of its visitor. 300 s by default.
+    /// Sets how long a slot stays taken after the last request of its visitor; 300 s by default.
     #[must_use]
     pub const fn session(mut self, session: Duration) -> Self {
         self.session = session;
         self
     }
 
-    /// Sets how long a site may continue without the global ledger. 120 s by default.
+    /// Sets how long a site may continue without the global ledger; 120 s by default.
     ///
     /// A longer lease is safe, but the slots of a dead site are unavailable for longer. The lease
     /// should be shorter than a session, because only passes that outlive the lease of their home
@@ -93,8 +94,8 @@ impl EscrowRules {
         self
     }
 
-    /// A sentence for the operator if the lease is as long as a session or longer, which is safe but of no
-    /// use; `None` if it is shorter, or if the rules are those of a [rolling
+    /// A sentence for the operator if the lease is at least as long as a session, which is safe but
+    /// useless. `None` if the lease is shorter, or if the rules are those of a [rolling
     /// minute](Self::rolling_minute), whose places are not claimed.
     ///
     /// With such a lease, the passes of a site that is switched off have expired when the other sites
@@ -125,15 +126,15 @@ impl EscrowRules {
         ))
     }
 
-    /// Sets how far the clocks of two machines may drift apart during a lease and a session. By
-    /// default one part in 256 of that time.
+    /// Sets how far the clocks of two machines may drift apart during a lease and a session; one
+    /// part in 256 of that time by default.
     #[must_use]
     pub const fn drift_margin(mut self, margin: Duration) -> Self {
         self.drift_margin = Some(margin);
         self
     }
 
-    /// Sets the interval of a site's heartbeats, at least 10 ms. 1 s by default.
+    /// Sets the interval of a site's heartbeats, at least 10 ms; 1 s by default.
     ///
     /// While a visitor waits for a slot, heartbeats are [`HASTE`](Self::HASTE) times as frequent.
     #[must_use]
@@ -143,7 +144,7 @@ impl EscrowRules {
     }
 
     /// Sets how long a visitor is held while a slot is requested from elsewhere, before it is
-    /// queued. 1.2 s by default.
+    /// queued; 1.2 s by default.
     #[must_use]
     pub const fn borrow_wait(mut self, wait: Duration) -> Self {
         self.borrow_wait = wait;
@@ -188,7 +189,7 @@ impl EscrowRules {
         Ok(self)
     }
 
-    /// All rules by name, with the drift margin that results from the others if none was set.
+    /// All rules by name, with the drift margin that results from the other rules if none was set.
     #[must_use]
     pub fn times(&self) -> [(&'static str, Duration); 5] {
         [
@@ -227,7 +228,8 @@ impl EscrowRules {
 }
 
 impl RulesDigest {
-    /// The digest of these rules. Rules with equal [`times`](EscrowRules::times) have the same one.
+    /// The digest of these rules. Rules with equal [`times`](EscrowRules::times) have the same
+    /// digest.
     #[must_use]
     pub fn of(rules: &EscrowRules) -> Self {
         // FNV-1a over the version of this format and the nanoseconds of each time, because std's

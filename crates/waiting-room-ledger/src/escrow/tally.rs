@@ -92,8 +92,8 @@ pub struct World {
 }
 
 impl World {
-    /// The most sites whose traffic one message carries. Sites beyond this number have no slots of
-    /// their own, and use Anywhere's.
+    /// The maximum number of sites whose traffic one message carries. Sites beyond this number have
+    /// no slots of their own, and use Anywhere's.
     pub const MAX_SITES: usize = 2048;
 
     /// The snapshot by which a site decides.

@@ -93,7 +93,7 @@ impl Net {
         }
     }
 
-    /// Shows the pass of a visitor. Returns a new pass if there is one at once, or after the site
+    /// Shows the pass of a visitor. Returns a new pass if the site issues one at once, or after it
     /// has asked the global ledger.
     fn prolong(&mut self, site: usize, pass: &SitePass, now: Timestamp) -> Option<SitePass> {
         match self.sites[site].prolong(pass, now) {
@@ -122,8 +122,8 @@ impl Net {
         self.carry_out_by(site, actions, now, now)
     }
 
-    /// As `carry_out`, at `now` by the clocks of the sites and `global_now` by that of the global
-    /// ledger.
+    /// Like `carry_out`, at `now` by the clocks of the sites and `global_now` by the global
+    /// ledger's.
     fn carry_out_by(
         &mut self,
         site: usize,

@@ -1,5 +1,5 @@
-//! The state of a holder without its connections: the ledger, what is not stored yet, and the
-//! answers that wait for it. Time is an argument, and nothing waits here.
+//! The state of a holder without its connections: the ledger, the changes that are not stored yet,
+//! and the answers that wait for these changes. Time is an argument, and nothing waits here.
 
 use std::fmt::Write as _;
 
@@ -15,8 +15,8 @@ use crate::{
     keeper::TakenOver,
 };
 
-/// A global ledger. It hands out its answers together with the changes that have to be stored
-/// before they are sent. Calendar times are for sites that count.
+/// A global ledger. It returns its answers together with the changes that have to be stored before
+/// the answers are sent. Calendar times are for sites that count.
 #[derive(Debug)]
 pub(super) struct Desk {
     ledger: GlobalLedger,
@@ -56,7 +56,7 @@ impl Desk {
         self
     }
 
-    /// Asks a site that has just connected for a report, so that it learns the term at once.
+    /// Asks a site that has just connected for a report, so that the site learns the term at once.
     pub(super) fn greet(&mut self, site: SiteId) {
         let message = ToSite::Report { term: self.ledger.term() };
         self.answers.push((site, message));
@@ -120,7 +120,8 @@ impl Desk {
     }
 
     /// Begins a batch: all changes that are not stored yet, which may be none, and the answers that
-    /// may be sent when they are stored. The caller stores it before it begins another one.
+    /// may be sent once these changes are stored. The caller stores the batch before it begins
+    /// another one.
     pub(super) fn begin(&mut self) -> (Changes, Vec<(SiteId, ToSite)>) {
         self.gather();
         let changes = self.unstored.take().unwrap_or_else(|| self.ledger.changes());

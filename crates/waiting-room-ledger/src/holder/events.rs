@@ -16,7 +16,7 @@ use crate::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Role {
-    /// It is the global ledger, of this term.
+    /// The process is the global ledger, in this term.
     Holding(Term),
     /// Another process is the global ledger, or none is.
     Standby,
@@ -30,7 +30,7 @@ pub enum Order {
     AddSite(SiteId),
     /// Prepares the removal of a site.
     Drain(SiteId),
-    /// Declares that a site is switched off. The epoch is the one that `status` shows.
+    /// Declares that a site is switched off. `status` shows the epoch of its account.
     Fence(SiteId, Epoch),
     /// Removes a site that holds nothing.
     Remove(SiteId),
@@ -46,7 +46,7 @@ pub enum Order {
 pub enum OrderError {
     /// The process does not hold the room, or no longer holds it.
     NotHolding,
-    /// The list of sites does not allow it.
+    /// The list of sites does not allow the order.
     Refused(ListRefused),
     /// It is unknown whether the change was stored.
     Unknown,
@@ -131,7 +131,7 @@ pub(crate) enum Event {
     Close { site: SiteId, stream: StreamId },
     /// A site has sent a message.
     Message { stream: StreamId, message: ToGlobal },
-    /// A site has opened a stream. Answers to it go to `outlet`.
+    /// A site has opened a stream. Answers to the site go to `outlet`.
     Open {
         site: SiteId,
         incarnation: Incarnation,
@@ -153,7 +153,7 @@ pub(crate) struct Delivery {
 /// The reason why a site gets no stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OpenRefused {
-    /// Another incarnation of the same site has one.
+    /// Another incarnation of the same site has a stream.
     Doubled { connected: Incarnation },
     /// This process is a standby.
     Standby,

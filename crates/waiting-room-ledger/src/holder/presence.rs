@@ -1,5 +1,5 @@
-//! The sites on the list that have a stream, and for how long the others have had none. Time is an
-//! argument, and nothing waits here.
+//! The sites on the list that have a stream, and the time for which the other sites have had no
+//! stream. Time is an argument, and nothing waits here.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use crate::SiteId;
 
-/// How long a site can be without a stream before a warning says that it is away: a minute.
+/// The time for which a site can be without a stream before a warning reports it as away: a minute.
 const AWAY_AFTER: Duration = Duration::from_secs(60);
 
 /// The interval at which the list is compared with the streams.
@@ -34,9 +34,9 @@ struct Site {
 /// A change of a site's presence, for the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum News {
-    /// It has had no stream for this long.
+    /// The site has had no stream for this long.
     Away(SiteId, Duration),
-    /// It has a stream again, after this time.
+    /// The site has a stream again, after this time.
     Back(SiteId, Duration),
 }
 
@@ -89,7 +89,7 @@ mod tests {
 
     const SITES: [SiteId; 2] = [SiteId::new(1), SiteId::new(2)];
 
-    /// Looks once in each of these seconds, and returns what is reported, and when.
+    /// Looks once in each of these seconds, and returns each report with its time.
     fn look(
         presence: &mut Presence,
         begin: Instant,
@@ -117,7 +117,7 @@ mod tests {
         let reported = look(&mut presence, begin, 0..200, (&SITES, &[paris]));
         assert_eq!(reported, [(60, News::Away(tokyo, seconds(60)))]);
         let reported = look(&mut presence, begin, 200..300, (&SITES, &[tokyo]));
-        // Paris was last seen at 199.
+        // Paris was last seen at 199 s.
         let back = (200, News::Back(tokyo, seconds(200)));
         assert_eq!(reported, [back, (259, News::Away(paris, seconds(60)))]);
         let reported = look(&mut presence, begin, 300..301, (&SITES, &SITES));

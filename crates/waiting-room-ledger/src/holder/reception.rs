@@ -28,7 +28,7 @@ use crate::{
     keeper::KeepError,
 };
 
-/// The most events that wait for a holder. Streams of sites wait beyond that.
+/// The maximum number of events that wait for a holder. Beyond that, the streams wait.
 const INBOX: usize = 4096;
 
 /// An order whose result waits for the keeper.
@@ -129,7 +129,7 @@ impl Reception {
     ///
     /// No event is lost if the future is dropped.
     pub(super) async fn wait(&mut self, events: &mut Vec<Event>, most: usize) {
-        // The inbox is never closed, because this has a sender of its own.
+        // The inbox is never closed, because the reception has a sender of its own.
         let _ = self.inbox.recv_many(events, most).await;
     }
 
@@ -177,7 +177,7 @@ impl Reception {
                 if opened.is_ok() {
                     desk.greet(site);
                 }
-                // A stream that has ended meanwhile reports that with another event.
+                // If the stream has ended in the meantime, another event reports that.
                 let _ = reply.send(opened);
             }
             Event::Order { order, reply } => {
@@ -203,7 +203,8 @@ impl Reception {
         }
     }
 
-    /// Reports the gauges every second, and logs each absence of a listed site once, and its end.
+    /// Reports the gauges every second, and logs the absence of a listed site and its return once
+    /// each.
     pub(super) fn report(&mut self, desk: &Desk) {
         let now = Instant::now();
         if !self.presence.is_due(now) {
@@ -231,7 +232,7 @@ impl Reception {
         }
     }
 
-    /// Accepts the stream of a site, in place of an earlier one of the same incarnation.
+    /// Accepts the stream of a site, and replaces an earlier stream of the same incarnation.
     fn accept(&mut self, site: SiteId, stream: Stream) -> Result<(), OpenRefused> {
         if let Some(open) = self.streams.get(&site)
             && open.incarnation != stream.incarnation

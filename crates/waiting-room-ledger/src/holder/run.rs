@@ -20,22 +20,23 @@ use crate::{
     keeper::{KeepError, LedgerKeeper, TakenOver, next_term},
 };
 
-/// The role of this process in one room: a standby that becomes the holder when there is none.
+/// The role of this process in one room: a standby that becomes the holder when there is no holder.
 #[derive(Debug)]
 pub struct Holder<K> {
     keeper: K,
     times: HolderTimes,
     reception: Reception,
     role: watch::Sender<Role>,
-    /// The least term to take over with, because a site knows the one before.
+    /// The lowest term with which to take over, because a site knows the previous term.
     at_least: Term,
-    /// The number of terms by which this process still follows sites to later ones. All such jumps of a
-    /// process together are bounded, so sites cannot exhaust the terms in small steps.
+    /// The number of terms by which this process may still follow sites to later terms. The sum of
+    /// all such jumps is bounded, so sites cannot exhaust the terms in small steps.
     term_jump: u32,
 }
 
 impl<K: LedgerKeeper> Holder<K> {
-    /// Creates a standby of `room`, and a handle to it. It does nothing before it [runs](Self::run).
+    /// Creates a standby of `room`, and a handle to it. The standby does nothing before it
+    /// [runs](Self::run).
     #[must_use]
     pub fn new(room: impl Into<String>, keeper: K, times: HolderTimes) -> (Self, HolderHandle) {
         let (reception, inbox) = Reception::new(room.into());
@@ -48,7 +49,7 @@ impl<K: LedgerKeeper> Holder<K> {
 
     /// Replaces the clock of the calendar, for tests. Only sites that count depend on it, under
     /// `Policy::Counters`: their minutes have to begin at the same time as those of the ledger. The
-    /// clock of this machine by default.
+    /// default is the clock of this machine.
     #[must_use]
     pub fn calendar(mut self, clock: impl Clock) -> Self {
         self.reception.follow(clock);

@@ -1,4 +1,4 @@
-//! One term of a holder: what it gathers for a batch, and what becomes of a batch.
+//! One term of a holder: the events that it gathers for a batch, and the outcome of a batch.
 //!
 //! ```text
 //!  messages, orders ──► gathered ── begin ──► batch ── stored ──► its answers leave
@@ -7,7 +7,8 @@
 //! ```
 //!
 //! Messages that arrive while a batch is being stored are handled at once, and belong to the next
-//! batch. Their answers may carry totals of the batch before, so that one is stored first.
+//! batch. Their answers may carry totals of the previous batch, so the previous batch is stored
+//! first.
 
 use std::time::Duration;
 
@@ -39,7 +40,8 @@ pub(super) struct Tenure<'a> {
     reception: &'a mut Reception,
     tick: Interval,
     beat: Interval,
-    /// Events that were taken from the inbox. Empty except while they are handled.
+    /// Events that were taken from the inbox. The list is empty except while its events are
+    /// handled.
     events: Vec<Event>,
     /// The number of events since the last batch began.
     gathered: usize,
@@ -93,7 +95,7 @@ impl<'a> Tenure<'a> {
     pub(super) async fn gather(&mut self, earliest: Instant) {
         while self.later_term().is_none() {
             if Instant::now() < earliest {
-                // At that time there may be nothing to store yet.
+                // At `earliest`, there may be nothing to store yet.
                 let _ = timeout_at(earliest, self.turn()).await;
             } else if self.is_due || !self.orders.is_empty() || self.desk.has_news() {
                 return;

@@ -402,7 +402,7 @@ async fn a_holder_warns_once_of_a_lease_that_is_as_long_as_a_session() {
         let (holder, mut handle) = Holder::new("shop", keeper.clone(), HolderTimes::default());
         tokio::spawn(holder.run(std::future::pending()));
         handle.holding().await.unwrap();
-        // Another process takes over and is killed, so this one holds the room in two terms.
+        // Another process takes over and is killed, so this process holds the room in two terms.
         let taken = loop {
             let seen = keeper.watch().await.unwrap();
             if let Some(taken) = keeper.take_over(seen, Term::default()).await.unwrap() {

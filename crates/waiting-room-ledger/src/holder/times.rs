@@ -6,29 +6,29 @@ use waiting_room_core::Timestamp;
 
 use crate::keeper::Seen;
 
-/// The times of a holder and its standbys. With the defaults, a
-/// standby grants slots within 3 s after the holder was killed.
+/// The times of a holder and its standbys. With the defaults, a standby grants slots within 3 s
+/// after the holder is killed.
 ///
 /// `patience` has to be longer than `beat` and `look` together. Otherwise, a standby takes over from a
 /// holder that is alive, which is safe but costs a term.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct HolderTimes {
-    /// The least time between the beginnings of two batches. 5 ms by default.
+    /// The shortest time between the starts of two batches; 5 ms by default.
     pub batch: Duration,
-    /// The longest time between the beginnings of two batches. 500 ms by default. A holder with
+    /// The longest time between the starts of two batches; 500 ms by default. A holder with
     /// nothing new to store stores an empty batch, to show the standbys that it is alive.
     pub beat: Duration,
-    /// The time in which a call to the keeper has to complete. 2 s by default. After that, the
+    /// The time within which a call to the keeper has to complete; 2 s by default. After that, the
     /// outcome of the call is unknown, and its batch is stored again.
     pub keep: Duration,
-    /// The interval at which a standby reads the keeper, and the pause of a holder after a batch that the
-    /// keeper did not acknowledge. 250 ms by default.
+    /// The interval at which a standby reads the keeper, and the pause of a holder after a batch
+    /// that the keeper did not acknowledge; 250 ms by default.
     pub look: Duration,
-    /// The time without a new batch after which a standby takes over. 1.5 s by default.
+    /// The time without a new batch after which a standby takes over; 1.5 s by default.
     pub patience: Duration,
-    /// The interval at which expired slots are reclaimed and granted to sites that lack some. 200 ms by
-    /// default.
+    /// The interval at which expired slots are reclaimed and granted to sites that lack some; 200
+    /// ms by default.
     pub tick: Duration,
 }
 
@@ -47,7 +47,7 @@ impl Default for HolderTimes {
 
 /// A standby that watches the holder, by its own clock only.
 ///
-/// The holder is dead if what the keeper shows of it has not changed for a while. A gap in the
+/// The holder counts as dead if its state in the keeper has not changed for a while. A gap in the
 /// watch does not count: while the keeper cannot be reached, the holder cannot reach it either.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Vigil {

@@ -8,7 +8,7 @@ use crate::{
     keeper::{KeepError, LedgerKeeper, Seen, TakenOver, next_term},
 };
 
-/// A keeper for tests, which keeps everything in memory. Its clones share what is kept.
+/// A keeper for tests, which keeps everything in memory. Its clones share the kept state.
 ///
 /// It can be made unavailable, and can be made to store a batch without acknowledging it.
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ pub enum KeeperFault {
     /// Everything is stored and acknowledged.
     #[default]
     None,
-    /// Batches are stored, and their acknowledgements are lost.
+    /// Batches are stored, but their acknowledgements are lost.
     SilentlyStored,
     /// Nothing is stored, and no call succeeds.
     Unavailable,
@@ -57,7 +57,7 @@ impl MemoryKeeper {
         self.lock().fault = fault;
     }
 
-    /// Declares that what is kept is unreliable, so that the next ledger recovers.
+    /// Declares that the kept state is unreliable, so that the next ledger recovers.
     pub fn lose(&self) {
         self.lock().is_lost = true;
     }

@@ -3,10 +3,9 @@
 //! # Fencing
 //!
 //! Each batch is one statement, and thus one transaction and one round trip: it raises the room's
-//! batch number if the term is still that of the holder, and changes accounts only if the number
-//! was raised. A take-over raises the term in the same row. PostgreSQL orders the two with the lock
-//! of that row, so a batch is stored either before the take-over, which then reads it, or not at
-//! all.
+//! batch number if the term is still the holder's term, and changes accounts only if the number was
+//! raised. A take-over raises the term in the same row. PostgreSQL orders the two with the lock of
+//! that row, so a batch is stored either before the take-over, which then reads it, or not at all.
 //!
 //! The batch number has to grow. So a batch whose connection was lost, and which a slow server
 //! process stores late, cannot replace a newer one.
@@ -37,12 +36,12 @@ use crate::keeper::{KeepError, LedgerKeeper, Seen, TakenOver, next_term};
 /// `synchronous_commit = off` or `fsync = off`, and one in recovery. If the operator says that
 /// there is a [failover](Failover), a server without a synchronous standby is refused too.
 ///
-/// After a promotion, or a restoration from a backup, the server has another timeline, and a dump
-/// is loaded into another database cluster. The keeper then returns [`KeepError::Lost`] until an
+/// After a promotion, or a restoration from a backup, the server has another timeline; after a dump
+/// is loaded, it is another database cluster. The keeper then returns [`KeepError::Lost`] until an
 /// operator [recovers](Self::recover) the room, unless [`Failover::Synchronous`] says that a
-/// promotion loses nothing. It does the same if a batch that it has seen is missing.
+/// promotion loses nothing. The keeper does the same if a batch that it has seen is missing.
 ///
-/// A connection is opened in 2 s or not at all, and a statement takes at most 2 s. The connection has no
+/// An attempt to connect fails after 2 s, and so does a statement. The connection has no
 /// TLS, so it needs a private network, a socket or a tunnel.
 #[derive(Debug)]
 pub struct PostgresKeeper {
@@ -68,7 +67,7 @@ struct Position {
 }
 
 impl Position {
-    /// Whether something that was kept is missing if `found` is kept now.
+    /// Whether something that was kept is missing, given that `found` is kept now.
     fn is_ahead_of(self, found: Self) -> bool {
         self.term > found.term || self.batch > found.batch
     }
@@ -116,7 +115,7 @@ impl PostgresKeeper {
     }
 
     /// Sets up the room with a limit and rules, and without visitors. The first ledger takes over
-    /// with a term above that of `kept`, which is higher than zero if the sites have been part of
+    /// with a term above the term of `kept`. That term is above zero if the sites have been part of
     /// an earlier world.
     ///
     /// # Errors

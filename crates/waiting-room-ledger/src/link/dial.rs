@@ -20,7 +20,7 @@ use crate::wire::{
 /// The maximum length, in bytes, of a sentence that refuses a stream.
 const MAX_SENTENCE_LEN: usize = 1024;
 
-/// Opens connections to addresses: TCP, or TLS over it, or a test's own network.
+/// Opens connections to addresses: TCP, TLS over TCP, or the network of a test.
 pub trait Dial: Clone + Send + Sync + 'static {
     /// A connection.
     type Io: AsyncRead + AsyncWrite + Unpin + Send + 'static;
@@ -56,7 +56,7 @@ impl Dial for TcpDial {
     }
 }
 
-/// A stream whose greeting the ledger has accepted. Its connection is closed when it is dropped.
+/// A stream whose greeting the ledger has accepted. Dropping the stream closes its connection.
 #[derive(Debug)]
 pub(super) struct Opened {
     pub(super) reader: FrameReader,

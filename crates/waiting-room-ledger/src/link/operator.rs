@@ -28,7 +28,7 @@ pub struct OperatorLink<D> {
 pub enum OperatorError {
     /// The holder has refused the order, with this sentence.
     Refused(String),
-    /// No address has answered as the holder. The last error of each is listed.
+    /// No address has answered as the holder. The last error of each address is listed.
     Unreachable(Vec<(String, io::Error)>),
 }
 
@@ -44,8 +44,8 @@ impl<D: Dial> OperatorLink<D> {
         Self { dial, addresses: addresses.into_iter().collect(), room: room.into(), keys }
     }
 
-    /// Gives an order, and returns its result as text. The addresses are tried one after the other; each
-    /// has 10 s for its greeting, and 10 s for its answer.
+    /// Gives an order, and returns its result as text. The addresses are tried one after the other;
+    /// each ledger has 10 s for its greeting, and 10 s for its answer.
     ///
     /// # Errors
     ///

@@ -9,8 +9,8 @@ use crate::escrow::{Epoch, Heartbeat, Term, ToGlobal};
 
 /// Pauses that grow, with jitter, so that sites do not return at the same instant.
 ///
-/// For the first seconds after a loss they stay below [`SOON`](Self::SOON), because a standby takes
-/// over within 3 s. After that they grow to [`LONGEST`](Self::LONGEST).
+/// For the first seconds after a loss, the pauses stay below [`SOON`](Self::SOON), because a
+/// standby takes over within 3 s. After that, the pauses grow to [`LONGEST`](Self::LONGEST).
 #[derive(Clone, Debug)]
 pub(super) struct Backoff {
     random: u64,
@@ -61,9 +61,9 @@ impl Backoff {
 ///
 /// A heartbeat has two purposes: it reports what has changed, and it renews the lease. If nothing
 /// has changed, the lease alone decides. So a site without visitors sends eight messages per lease
-/// instead of one per second, and a site with visitors sends as many as before.
+/// instead of one per second, and a site with visitors leaves out none.
 ///
-/// Each stream has its own, so the first heartbeat of each stream is sent.
+/// Each stream has its own filter, so the first heartbeat of each stream is sent.
 #[derive(Clone, Debug)]
 pub(super) struct Thinning {
     lease: Duration,
@@ -124,7 +124,7 @@ mod tests {
 
     use super::*;
 
-    /// The times of the attempts in the first `within` after a loss.
+    /// The times of the attempts that are made `within` this time after a loss.
     fn attempts(seed: u64, within: Duration) -> Vec<Duration> {
         let mut backoff = Backoff::new(seed);
         let mut now = Timestamp::from_secs(1000);

@@ -100,7 +100,7 @@ impl SiteAdmission {
     /// Decides by the reply of a counter to a request of this node.
     ///
     /// A ticket is valid even if its minute has ended since: it was drawn in time, and counted. A
-    /// visitor that had no ticket when its minute ended starts again in the new one.
+    /// visitor that had no ticket when its minute ended starts again in the new minute.
     pub fn on_reply(
         &mut self,
         asked: &CounterRequest,

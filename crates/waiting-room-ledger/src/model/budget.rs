@@ -25,9 +25,9 @@ pub(super) struct Budget {
 /// The state of one pool, as known to the node.
 #[derive(Clone, Copy, Debug)]
 struct Share {
-    /// With counters the slots of the whole pool, otherwise the part of this node.
+    /// With counters, the slots of the whole pool; otherwise, the part of this node.
     slots: u32,
-    /// Whether the counter has replied that no slot is left. It is not asked again in this minute.
+    /// Whether the counter has replied that no slot is left. If so, it is not asked again.
     is_dry: bool,
 }
 
@@ -46,7 +46,7 @@ impl Budget {
         let (own, anywhere) = match (rules.policy, snapshot) {
             (SlotPolicy::Counters, _) => (own, anywhere),
             // Without any snapshot the number of nodes is unknown, so no part can be computed. A
-            // stale snapshot is good enough for this, since the number rarely changes.
+            // stale snapshot is good enough for the number, which rarely changes.
             (_, None) => (0, 0),
             (policy, Some(snapshot)) => {
                 let utilization = utilization(rules, snapshot);

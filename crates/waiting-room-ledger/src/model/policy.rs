@@ -1,4 +1,5 @@
-//! The policies of the article, which determine the slots that one node may use, and their rules.
+//! The policies of Cloudflare's article, which determine the slots that one node may use, and their
+//! rules.
 
 use std::time::Duration;
 
@@ -27,20 +28,20 @@ pub struct NodeRules {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum SlotPolicy {
-    /// First come, first served: all nodes of a site draw from one counter, and all sites from
-    /// another.
+    /// First come, first served: all nodes of a site draw from one counter, and the nodes of all
+    /// sites draw from another.
     ///
-    /// It costs a round trip within the site for each new visitor, and one across the world once
-    /// the slots of the site are used up. It never admits more visitors than there are slots. It
-    /// queues too early only for slots that are reserved for other sites and not used there.
+    /// It costs a round trip within the site for each new visitor, and a second one across the
+    /// world once the site's slots are used up. It never admits more visitors than there are slots.
+    /// It queues too early only for slots that are reserved for other sites and not used there.
     Counters,
     /// Each node may use an equal part of the slots, as if there were fewer nodes: the slots are
     /// divided by `nodes × utilization ^ curve_factor`.
     ///
     /// **Unsafe.** While few visitors are active, each node may admit nearly all slots. All nodes
-    /// together may admit a multiple of the slots: up to the number of nodes, or `utilization ^
-    /// -curve_factor`, whichever is less. It is provided for study, because the article describes
-    /// the policy, and why it was abandoned.
+    /// together may admit a multiple of the slots: up to the number of nodes, or
+    /// `utilization ^ -curve_factor`, whichever is less. The policy is provided for study, because
+    /// the article describes it and explains why it was abandoned.
     Curve {
         /// From 0 to [`MAX_CURVE_FACTOR`](Self::MAX_CURVE_FACTOR). 0 is equivalent to
         /// [`Even`](Self::Even); larger factors assign more slots while utilization is low.
@@ -60,8 +61,8 @@ pub enum Pacing {
     /// A sixth of the slots is available at once, and the rest evenly over the next 50 seconds.
     ///
     /// All nodes get new slots at the start of a minute. Without pacing, all visitors that have
-    /// waited for it are admitted at the same moment. The price is that a burst may have to wait
-    /// although the minute has slots for it.
+    /// waited for the minute are admitted at the same moment. The price is that a burst may have to
+    /// wait although the minute has slots for it.
     Linear,
     /// All slots are available from the first instant, as in the article.
     #[default]
@@ -101,7 +102,8 @@ impl NodeRules {
 }
 
 impl SlotPolicy {
-    /// The largest curve factor. With it, 256 nodes count as one even at half of the limit.
+    /// The largest curve factor. With this factor, 256 nodes count as one node even at half of the
+    /// limit.
     pub const MAX_CURVE_FACTOR: f64 = 8.0;
 
     /// The factor, from 0 to 1, by which the number of nodes is multiplied before slots are divided

@@ -25,14 +25,14 @@ pub(crate) enum Command {
     SetUp(SetUp),
     /// Runs a ledger, or a standby while another one holds the room
     Serve(Serve),
-    /// Declares that PostgreSQL may have lost acknowledged changes, and corrects those of the list: the
-    /// next ledger learns from the sites
+    /// Declares that PostgreSQL may have lost acknowledged changes, and repeats lost commands of
+    /// operators: the next ledger learns the rest from the sites
     Recover(Recover),
     /// Shows a room: its limit, and the account of each site
     Status(Operator),
     /// Adds a site, or ends its draining
     AddSite(OfSite),
-    /// Prepares the removal of a site: it is granted nothing any more
+    /// Prepares the removal of a site, which gets no more slots
     Drain(OfSite),
     /// Removes a site that holds nothing
     Remove(OfSite),
@@ -42,7 +42,7 @@ pub(crate) enum Command {
     SetLimit(SetLimit),
 }
 
-/// Which keeper, and how it is used.
+/// The keeper and its options.
 #[derive(Args, Debug)]
 pub(crate) struct KeeperOf {
     /// The PostgreSQL server that keeps the rooms: postgres://…
@@ -55,7 +55,7 @@ pub(crate) struct KeeperOf {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum FailoverOf {
-    /// No; if one is promoted all the same, the room has to be recovered
+    /// No; if a standby is promoted anyway, the room has to be recovered
     None,
     /// Yes, one that confirms every commit
     Synchronous,
@@ -117,8 +117,8 @@ pub(crate) struct Serve {
     /// The names of the rooms
     #[arg(long, required = true, value_delimiter = ',')]
     pub(crate) room: Vec<String>,
-    /// The file with the keys that sites share with the ledger, one a line; after the number of a site
-    /// and a space, the key is one of this site
+    /// The file with the keys that sites share with the ledger, one per line; a line that begins with
+    /// the number of a site and a space holds a key for that site only
     #[arg(long)]
     pub(crate) site_keys: PathBuf,
     /// The file with the keys of operators; without it, no orders are accepted
@@ -136,7 +136,7 @@ pub(crate) struct Recover {
     /// The name of the room
     #[arg(long)]
     pub(crate) room: String,
-    /// The numbers of sites that were added, or whose draining was ended, and that the list lacks
+    /// The numbers of sites whose addition, or whose end of draining, the list has lost
     #[arg(long, value_delimiter = ',')]
     pub(crate) add_site: Vec<u16>,
     /// The numbers of sites that were fenced
@@ -150,7 +150,7 @@ pub(crate) struct Recover {
     pub(crate) first_term: Option<u32>,
 }
 
-/// Where the ledgers are.
+/// The addresses of the ledgers.
 #[derive(Args, Debug)]
 pub(crate) struct Operator {
     /// The addresses of all ledgers; the holder is found among them

@@ -92,7 +92,7 @@ async fn run_serve(serve: Serve) -> Result<(), Failure> {
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
     let keys = ServerKeys::read(&serve.site_keys, serve.operator_keys.as_deref())?;
     if let Some(address) = serve.metrics {
-        // This precedes the holders, which describe the metrics.
+        // The exporter has to precede the holders, which describe the metrics.
         let exporter = PrometheusBuilder::new().with_http_listener(address);
         exporter.install().map_err(|error| format!("metrics is {address}: {error}"))?;
     }

@@ -1,5 +1,5 @@
-//! The peers of a server: which connections have shown a key, which of the others make room, and
-//! which warnings about them were logged.
+//! The peers of a server: which connections have shown a key, which connections without a key make
+//! room for others, and which warnings were logged.
 
 use std::{
     cmp::Reverse,
@@ -16,11 +16,11 @@ use tokio::{sync::Notify, time::Instant};
 
 use crate::holder::count_refused_stream;
 
-/// The most connections that have shown a key.
+/// The maximum number of connections that have shown a key.
 const MAX_CONFIRMED: usize = 8192;
-/// The most connections that have not shown a key yet.
+/// The maximum number of connections that have not shown a key yet.
 pub(super) const MAX_UNCONFIRMED: usize = 1024;
-/// The most warnings that are remembered, so that each is logged once.
+/// The maximum number of warnings that are remembered, so that each is logged once.
 const MAX_REPORTED: usize = 1024;
 /// The time after which a warning is logged again.
 const TELL_AGAIN: Duration = Duration::from_secs(60 * 60);
@@ -62,8 +62,8 @@ pub(super) struct Caller {
 struct Reported(HashMap<String, Instant>);
 
 impl Peers {
-    /// Counts a connection of a peer, which may have to make room for later ones until it is
-    /// confirmed.
+    /// Counts a connection of a peer. Until it is confirmed, it may have to make room for later
+    /// ones.
     pub(super) fn arrive(self: &Arc<Self>, peer: &str) -> Caller {
         let address = address_of(peer);
         let evicted = Arc::<Notify>::default();
@@ -72,7 +72,7 @@ impl Peers {
         Caller { peers, address, number, is_confirmed: AtomicBool::new(false), evicted }
     }
 
-    /// Tells the operator of this server why a peer was refused, once in an hour.
+    /// Tells the operator of this server why a peer was refused, at most once an hour.
     pub(super) fn report(&self, peer: &str, sentence: &str) {
         count_refused_stream();
         let warning = format!("{} {sentence}", address_of(peer));
@@ -88,9 +88,9 @@ impl Peers {
 }
 
 impl Connections {
-    /// Adds a connection without a key, and returns its number. If there are too many, the oldest
-    /// one of the address that has the most makes room. A site, whose address has few, is therefore
-    /// not disconnected by others before its key has arrived.
+    /// Adds a connection without a key, and returns its number. If there are too many such
+    /// connections, the address that has the most of them loses its oldest one. A site, whose
+    /// address has few, is therefore not disconnected by others before its key has arrived.
     fn arrive(&mut self, address: String, evicted: Arc<Notify>) -> u64 {
         let number = self.next;
         self.next += 1;
@@ -119,8 +119,8 @@ impl Connections {
 }
 
 impl Caller {
-    /// Records that the peer has a key of this ledger. Returns whether it may stay: it may not if it
-    /// has made room already, or if too many peers have shown a key.
+    /// Records that the peer has a key of this ledger. Returns whether the connection may stay: it
+    /// may not if it has made room already, or if too many peers have shown a key.
     pub(super) fn confirm(&self) -> bool {
         let mut connections = self.peers.locked();
         if self.is_confirmed() {
@@ -157,9 +157,9 @@ impl Drop for Caller {
 }
 
 impl Reported {
-    /// Returns whether a warning was not logged in the last hour, and records it. If there are too
-    /// many others, the oldest one is forgotten: a peer cannot silence a warning for good by
-    /// causing many others.
+    /// Returns true if the warning has not been logged in the last hour, and records the warning.
+    /// If there are too many others, the oldest one is forgotten: a peer cannot silence a warning
+    /// for good by causing many others.
     fn is_news(&mut self, warning: String, now: Instant) -> bool {
         let is_recent = |at: &Instant| now.duration_since(*at) < TELL_AGAIN;
         if self.0.get(&warning).is_some_and(is_recent) {
@@ -180,7 +180,7 @@ impl Reported {
 }
 
 /// The address of a peer without its port. For IPv6, it is the /64 network, because one host has
-/// all of it.
+/// the whole network.
 fn address_of(peer: &str) -> String {
     let address = peer.parse().map(|peer: SocketAddr| peer.ip().to_canonical());
     match address {

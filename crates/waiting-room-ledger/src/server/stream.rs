@@ -18,11 +18,11 @@ use crate::{
     },
 };
 
-/// The most messages that wait for a site to read. A site that is slower is disconnected.
+/// The maximum number of messages that wait for a site to read. A slower site is disconnected.
 const MAX_UNREAD: usize = 64;
 /// The interval at which a silent site is pinged.
 const PULSE: Duration = Duration::from_secs(5);
-/// The time in which a client has to confirm the greeting, and an operator to give its order.
+/// The time for a client to confirm the greeting, and for an operator to give an order.
 const CONFIRM_WITHIN: Duration = Duration::from_secs(5);
 
 /// A stream whose greeting was accepted.
@@ -47,7 +47,7 @@ pub(super) async fn serve_site(
 ) -> Result<(), String> {
     let Greeted { id, room, mut reader, mut writer, mut sealer, mut opener, caller } = greeted;
     // Until the client has sealed a frame with the keys of the stream, the greeting may be a
-    // recorded one.
+    // replay.
     let confirmed = timeout(CONFIRM_WITHIN, reader.next(&mut opener)).await;
     match confirmed {
         Ok(Ok(confirm)) if confirm.is_empty() => {
@@ -73,7 +73,7 @@ pub(super) async fn serve_site(
         Some(Err(OpenRefused::Standby)) | None => Some("this process is a standby".to_owned()),
     };
     if let Some(sentence) = sentence {
-        // The reason is for the client too, whose log the operator of the site reads.
+        // The client gets the reason, too: the site's operator reads the client's log.
         let _ = writer.write(&mut sealer, &close(&sentence)).await;
         writer.end();
         return Err(sentence);
@@ -181,7 +181,7 @@ pub(super) async fn serve_operator(greeted: Greeted) {
             return;
         }
     }
-    // An empty frame ends the answer, so that one that was cut off is noticed.
+    // An empty frame ends the answer, so that a truncated answer is noticed.
     let _ = writer.write(&mut sealer, &[]).await;
     writer.end();
 }

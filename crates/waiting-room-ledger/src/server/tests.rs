@@ -156,7 +156,7 @@ async fn a_greeting_that_was_recorded_opens_no_stream_and_closes_none() {
     up.send_data(frame(&[], &sealer.seal(&[])).into(), false).unwrap();
     // The first message asks for a report.
     assert!(reader.next(&mut opener).await.is_ok());
-    // Without the key, its sender cannot confirm it.
+    // Without the key, the sender of a recorded greeting cannot confirm it.
     let mut thief = Raw::send(&server, "/v1/site", recorded).await;
     thief.up.send_data(frame(&[], &[0; 16]).into(), false).unwrap();
     let mut reader_of_thief = FrameReader::new(thief.down, 256);
@@ -380,7 +380,7 @@ async fn a_client_that_does_not_go_away_is_disconnected_after_its_first_refusal(
     ours.write_all(&first).await.unwrap();
     for stream in (3..).step_by(2) {
         tokio::time::sleep(Duration::from_secs(1)).await;
-        // It opens streams and says nothing.
+        // The client opens streams and says nothing.
         if served.is_finished() || ours.write_all(&http_frame(1, 4, stream, &head)).await.is_err() {
             break;
         }
@@ -411,7 +411,7 @@ async fn sites_come_back_while_clients_without_a_key_take_all_connections() {
             tokio::time::sleep(SETTLED).await;
             let hello = hello(site(1));
             let raw = Raw::send(&server, "/v1/site", greeting(&hello, &keys("a"))).await;
-            // The answer to the greeting takes so long that all others are replaced.
+            // The answer to the greeting takes so long that all other connections are replaced.
             flood(2 * MAX_UNCONFIRMED);
             tokio::time::sleep(SETTLED).await;
             let (mut up, mut reader, mut sealer, mut opener) = raw.ready(&hello, &keys("a")).await;
@@ -430,5 +430,5 @@ async fn sites_come_back_while_clients_without_a_key_take_all_connections() {
     }
 }
 
-/// Until all tasks wait, in virtual time.
+/// The time after which all tasks wait, in virtual time.
 const SETTLED: Duration = Duration::from_millis(1);

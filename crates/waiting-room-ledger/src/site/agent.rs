@@ -6,8 +6,8 @@
 //!                     one node of the site: LedgerLink ◄────► global ledger
 //! ```
 //!
-//! The room remembers for five seconds which node speaks for the site. That only saves messages:
-//! two nodes that speak for a moment repeat each other, which does no harm.
+//! The room remembers for five seconds which node speaks for the site. This only saves messages:
+//! two nodes that speak at the same time repeat each other, which does no harm.
 
 use std::{future::pending, sync::Arc, time::Duration};
 
@@ -30,7 +30,7 @@ use crate::{
 /// The interval at which a node looks for slots while visitors wait at its door.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// The task of a node that reports and, if it speaks for the site, carries messages.
+/// A node's task: sends its reports and, if the node speaks for the site, carries messages.
 #[derive(Debug)]
 pub(super) struct Agent<D> {
     state: Arc<SiteState>,
@@ -142,7 +142,7 @@ impl<D: Dial> Agent<D> {
         }
     }
 
-    /// Sends what the room has reported, if it is time.
+    /// Sends what the room has reported, if a message is due.
     fn speak(&mut self, report: &SiteReport, cause: Cause) {
         let accounts = [Some(&report.slots), report.minute.as_ref()];
         for (channel, account) in [Some(&mut self.slots), self.minute.as_mut()]
@@ -160,7 +160,7 @@ impl<D: Dial> Agent<D> {
                 }
                 None => Some(channel.message(&self.options, report.at, account)),
             };
-            // The room of a site that counts may not have begun to count.
+            // The room of a site that counts might not have begun to count yet.
             if let Some(message) = message {
                 channel.send(message, report.at, account);
             }
@@ -182,7 +182,7 @@ impl<D: Dial> Agent<D> {
             self.report(Cause::Usual).await;
         }
         let Some((term, news)) = for_room(message) else { return };
-        // If the room does not answer, the message is lost, and repeated by the next one.
+        // If the room does not answer, the message is lost, and the next message repeats it.
         let heard = self.room.hear_for_site(limit, term, &news, &times).await;
         let Ok((is_due, free)) = heard else { return };
         self.state.show_free(free);

@@ -43,9 +43,9 @@ struct Sent {
 }
 
 impl Sent {
-    /// Returns whether the global ledger knows that visitors want slots, and had too few. It then
-    /// grants slots as soon as they are free. Further visitors at the door are reported at once,
-    /// because they wait for only a moment; further ones in line are not.
+    /// Returns whether the global ledger knows that visitors want slots, and had too few slots for
+    /// them. The ledger then grants slots as soon as they are free. Further visitors at the door
+    /// are reported at once, because they wait for only a moment; further visitors in line are not.
     fn is_served_later(&self, account: &AccountReport) -> bool {
         let granted = account.granted.saturating_sub(self.granted);
         let missing = self.wanted.saturating_sub(granted);
@@ -82,8 +82,8 @@ impl Channel {
         self.sent = None;
     }
 
-    /// The next message of the global ledger. `None` if the link has ended, and the next report has to
-    /// open another one.
+    /// The next message of the global ledger. `None` if the link has ended, and the next report has
+    /// to open another link.
     ///
     /// # Cancel safety
     ///
@@ -108,8 +108,8 @@ impl Channel {
         elapsed >= heartbeat || is_hasty && (is_news || elapsed >= self.haste())
     }
 
-    /// The time until the next hasty message, if the last one asked for slots and the next is not
-    /// due yet.
+    /// The time until the next hasty message, if the last message asked for slots and the next is
+    /// not due yet.
     pub(super) fn next_in(&self) -> Option<Duration> {
         let sent = self.sent.as_ref().filter(|sent| sent.wanted > 0)?;
         let left = self.haste().checked_sub(sent.at.elapsed())?;
@@ -200,7 +200,7 @@ mod tests {
         }
     }
 
-    /// The same with a visitor in line.
+    /// The same account, but with a visitor in line.
     fn with_line(granted: u64, wanted: u64) -> AccountReport {
         AccountReport { front: vec![(Timestamp::ZERO, 1)], ..account(granted, wanted) }
     }
@@ -218,8 +218,8 @@ mod tests {
         channel
     }
 
-    /// Returns whether a site with this account sends another message at once, after one with the
-    /// account `sent` that was answered.
+    /// Returns whether a site with this account sends another message at once after a message with
+    /// the account `sent` was answered.
     fn is_due(sent: &AccountReport, slots: AccountReport) -> bool {
         let channel = answered(sent);
         let at = Timestamp::ZERO;

@@ -1,6 +1,6 @@
-//! The world as the agent of a site knows it under [`Policy::Counters`](crate::Policy::Counters): the newest
-//! snapshot of the world, and the slots of the minutes that follow from it. Time is an argument, and
-//! nothing waits here.
+//! The world as the agent of a site knows it under [`Policy::Counters`](crate::Policy::Counters):
+//! the newest snapshot of the world, and the slots of each minute that follow from the snapshot.
+//! Time is an argument, and nothing waits here.
 
 use waiting_room_core::{RoomRules, Timestamp};
 use waiting_room_redis::site::{Counted, GlobalNews, MinutePlan, SiteReport};
@@ -26,7 +26,7 @@ impl Counting {
         Self { site, digest, world: None, planned: None }
     }
 
-    /// Learns a snapshot. Returns `false` if a newer one is known.
+    /// Learns a snapshot. Returns `false` if a newer snapshot is known.
     pub(super) fn receive(&mut self, world: &World) -> bool {
         let is_newer = self.version() < world.version;
         if is_newer {
@@ -35,12 +35,12 @@ impl Counting {
         is_newer
     }
 
-    /// The term and the plan for a room that has reported; `None` if it has this plan already. The
-    /// plan has to be [sent](Self::was_planned) before it counts as known.
+    /// The term and the plan for a room that has reported; `None` if the room has this plan
+    /// already. The plan has to be [sent](Self::was_planned) before it counts as known.
     ///
-    /// The limit on new visitors is the one in the rules of the room, and holds for the world. The
-    /// limit on active visitors is that of the ledger; until that limit is known, the one in the
-    /// rules is used.
+    /// The limit on new visitors is taken from the rules of the room, and holds for the world. The
+    /// limit on active visitors is the ledger's limit or, until that limit is known, the limit in
+    /// the rules.
     pub(super) fn plan(&self, report: &SiteReport, room: &RoomRules) -> Option<(u32, GlobalNews)> {
         let minute = Minute::of(report.at);
         if report.counted.is_some() && self.planned == Some((minute, self.version())) {

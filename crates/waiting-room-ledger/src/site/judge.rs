@@ -1,9 +1,9 @@
-//! The time of a room as the clock of this machine knows it, by which leases are judged.
+//! The time of a room according to the clock of this machine, by which leases are judged.
 //!
-//! A lease ends by the clock of the room, which is that of its server. If that clock is set back,
-//! or if the server stands still for a while, the lease would seem to last longer than the global
-//! ledger assumes. So a node also measures by its own clock how much time has passed since the room
-//! last showed a time.
+//! A lease ends by the clock of the room, which is the clock of its server. If that clock is set
+//! back, or if the server stands still for a while, the lease would seem to last longer than the
+//! global ledger assumes. So a node also measures by its own clock how much time has passed since
+//! the room last showed a time.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use waiting_room_core::{Timestamp, time::Clock};
 
 /// The time since this machine was started, including the time for which it was suspended.
 ///
-/// On systems without such a clock, the time while the machine is suspended is missing.
+/// On systems without such a clock, the time while the machine is suspended is not counted.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct BootClock;
 
@@ -37,9 +37,9 @@ impl Clock for BootClock {
     }
 }
 
-/// The least time that the room must show.
+/// The earliest time that the room must show.
 ///
-/// Of all times that the room has shown lately, the one that is farthest ahead of this machine's
+/// Of all times that the room has shown lately, the time that was farthest ahead of this machine's
 /// clock counts. "Lately" means within the last two to four leases: long enough to notice whatever
 /// happens to the server's clock within a lease, and short enough that two clocks that run at
 /// slightly different rates hardly drift apart.
@@ -72,8 +72,8 @@ impl Judge {
         });
     }
 
-    /// The least time that the room shows at `now` by the clock of this machine; the start of time
-    /// before the room has shown any.
+    /// The earliest time that the room must show at `now` by the clock of this machine; the start
+    /// of time before the room has shown any.
     pub(super) fn at(&self, now: Timestamp) -> Timestamp {
         let ahead = self.current.map(|(_, ahead)| ahead).max(self.last);
         let nanos = ahead.map_or(0, |ahead| ahead + i128::from(now.as_nanos()));

@@ -12,8 +12,8 @@ use crate::{
     },
 };
 
-/// The message about an account of a site whose room has reported at `sent_at`: the state of the
-/// account or, if it is not open, the request for one.
+/// The message about the account of a site whose room reported at `sent_at`: the state of the
+/// account or, if the site has none, a request to open one.
 pub(super) fn to_global(
     site: SiteId,
     rules: RulesDigest,

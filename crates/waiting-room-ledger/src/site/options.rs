@@ -37,7 +37,7 @@ pub enum Policy {
 /// The identity of a site, and the addresses and keys by which its [`SiteStore`](crate::SiteStore) connects
 /// to the global ledger.
 ///
-/// All nodes of a site need the same options, and all sites the same rules and policy.
+/// All nodes of a site need the same options, and all sites need the same rules and policy.
 ///
 /// ```
 /// use std::time::Duration;
@@ -55,7 +55,7 @@ pub struct SiteOptions<D = TcpDial> {
     pub(super) site: SiteId,
     pub(super) rules: EscrowRules,
     pub(super) policy: Policy,
-    /// The room of the limit on new visitors in the global ledger, and its rules, if sites share it.
+    /// The ledger's room and rules for the limit on new visitors, if the sites share this limit.
     pub(super) minute: Option<(String, EscrowRules)>,
     addresses: Vec<String>,
     keys: SharedKeys,
@@ -68,7 +68,7 @@ pub struct SiteOptions<D = TcpDial> {
 impl SiteOptions {
     /// The options of a site with this number, whose global ledger is at one of the addresses, such
     /// as `ledger-1.internal:7400`. The rules have to be those of the global ledger, and the keys
-    /// those of its sites.
+    /// have to be those of its sites.
     #[must_use]
     pub fn new(
         site: SiteId,
@@ -91,14 +91,14 @@ impl SiteOptions {
 }
 
 impl<D: Dial> SiteOptions<D> {
-    /// Sets how connections to the ledger are opened, for example with TLS. TCP by default.
+    /// Sets how connections to the ledger are opened, for example with TLS; TCP by default.
     #[must_use]
     pub fn dial<E: Dial>(self, dial: E) -> SiteOptions<E> {
         let Self { site, rules, policy, minute, addresses, keys, within, clock, .. } = self;
         SiteOptions { site, rules, policy, minute, addresses, keys, dial, within, clock }
     }
 
-    /// Sets how the sites keep one limit, which has to be the same at all of them.
+    /// Sets the method by which the sites keep one limit. All sites have to use the same method.
     /// [`Policy::Escrow`] by default.
     ///
     /// ```
@@ -117,14 +117,14 @@ impl<D: Dial> SiteOptions<D> {
         self
     }
 
-    /// Makes all sites share one limit on new visitors: that of another room in the same global
-    /// ledger, with these rules. By default, each site has the limit in the rules of its own room.
+    /// Makes all sites share one limit on new visitors: the limit of another room in the ledger,
+    /// with these rules. By default, each site has the limit in the rules of its own room.
     ///
     /// That room has to be set up for a [rolling minute](EscrowRules::rolling_minute). In any sixty
     /// seconds, all sites together admit no more new visitors than its limit allows, as long as no
     /// clock is fast by more than one part in 256. The `new_users_per_minute` of the site's own
     /// room is then only shown. Nodes with and without this option may run side by side for as long
-    /// as it takes to replace them: the one that speaks for the site decides.
+    /// as it takes to replace them: the node that speaks for the site decides.
     ///
     /// ```
     /// use waiting_room_ledger::{EscrowRules, SharedKeys, SiteId, SiteOptions};
@@ -142,8 +142,8 @@ impl<D: Dial> SiteOptions<D> {
         self
     }
 
-    /// Sets the time in which a ledger has to greet, and to answer a ping. 1.5 s by default. A ledger
-    /// that takes longer is left for another address.
+    /// Sets the time within which a ledger has to greet and to answer a ping; 1.5 s by default. If
+    /// a ledger takes longer, the site tries another address.
     #[must_use]
     pub const fn within(mut self, within: Duration) -> Self {
         self.within = within;
@@ -157,7 +157,7 @@ impl<D: Dial> SiteOptions<D> {
         self
     }
 
-    /// Opens the link of one life of the site to the ledger of a room with these rules.
+    /// Opens a link to the ledger of a room with these rules, for one life of the site.
     pub(super) fn link(
         &self,
         room: &str,
@@ -188,7 +188,8 @@ impl<D: Dial> SiteOptions<D> {
         Ok(self)
     }
 
-    /// A sentence for the operator about rules that make little sense. Sites that count have no leases.
+    /// A sentence for the operator about rules that make little sense. There is no warning with
+    /// [`Policy::Counters`], because such sites have no leases.
     pub(super) fn rules_warning(&self) -> Option<String> {
         match self.policy {
             Policy::Counters => None,
@@ -241,7 +242,7 @@ fn check_minute(room: &str, rules: &EscrowRules, policy: Policy) -> Result<(), C
     Err(ConfigError::new(kind, "session", format!("{held:?}"), expected))
 }
 
-/// Checks the rules of a room, and that none of its passes lasts for longer than the ledgers keep its slot.
+/// Checks the rules of a room, and that no pass lasts for longer than the ledgers keep its slot.
 ///
 /// # Errors
 ///

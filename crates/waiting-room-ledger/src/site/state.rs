@@ -40,7 +40,7 @@ pub(super) struct SiteState {
     dry_until: AtomicU64,
     /// The new visitors since the last report.
     arrivals: AtomicU64,
-    /// The visitors at the door, and those of them who have no place in line yet.
+    /// The number of visitors at the door, and how many of these have no place in line yet.
     at_door: AtomicU32,
     newcomers_at_door: AtomicU32,
     /// The number of visitors who may enter. Every report counts as a change.
@@ -49,7 +49,7 @@ pub(super) struct SiteState {
     pub(super) knocked: Notify,
 }
 
-/// A visitor at the door, who waits until it is dropped.
+/// A visitor at the door, who waits until this value is dropped.
 #[derive(Debug)]
 pub(super) struct AtDoor<'a> {
     state: &'a SiteState,
@@ -61,7 +61,7 @@ pub(super) struct AtDoor<'a> {
 
 impl SiteState {
     /// Creates the state of a node with the rules of its accounts: the account of slots and, if the
-    /// sites share the limit on new visitors, that of the minute.
+    /// sites share the limit on new visitors, the account of the minute.
     pub(super) fn new(
         slots: &EscrowRules,
         minute: Option<&EscrowRules>,
@@ -92,7 +92,7 @@ impl SiteState {
         self.arrivals.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The report of the node to the room. The arrivals in it are not counted again, unless the report
+    /// The report of the node to the room. Its arrivals are not counted again, unless the report
     /// [fails](Self::not_reported).
     pub(super) fn report(&self) -> NodeReport {
         NodeReport {
@@ -130,7 +130,7 @@ impl SiteState {
         self.epoch.store(u64::from(term) << 32 | u64::from(count), Ordering::Relaxed);
         let proposed = self.incarnation.load(Ordering::Relaxed);
         if accounts().any(|account| account.incarnation == proposed) {
-            // It is in use, so the next life of the site needs another one.
+            // The incarnation is in use, so the next life of the site needs another one.
             self.incarnation.store(another(proposed), Ordering::Relaxed);
         }
         let dry_until = report.counted.as_ref().map_or(0, |counted| dry_until(counted).as_nanos());
@@ -167,7 +167,7 @@ impl SiteState {
         lease_end > 0 && lease_end <= self.judged().as_nanos()
     }
 
-    /// The least time that the room must show.
+    /// The earliest time that the room must show.
     fn judged(&self) -> Timestamp {
         let now = self.clock.now();
         self.judge.lock().unwrap_or_else(PoisonError::into_inner).at(now)
@@ -197,7 +197,7 @@ impl SiteState {
 impl AtDoor<'_> {
     /// Completes when reports from now on show that this visitor may enter, or that the site can
     /// get no slot in this minute. A slot that stays free counts again with each report, so
-    /// visitors ahead who do not show up only delay this one.
+    /// visitors ahead who do not show up only delay this visitor.
     ///
     /// # Cancel safety
     ///

@@ -39,7 +39,7 @@ use crate::{
 /// The room is on a Redis or Valkey server of the site, and any number of nodes share it. Its
 /// scripts admit visitors to the slots that the global ledger has granted to the site, without a
 /// call to the ledger. One of the nodes exchanges messages with the ledger in the background. If
-/// the site has no slot for a visitor at the front of the line, or for a new one, the visitor waits
+/// the site has no slot for a new visitor, or for one at the front of the line, that visitor waits
 /// for a slot from elsewhere, at most for the [bounded wait](EscrowRules::borrow_wait) of the
 /// rules, before it is queued.
 ///
@@ -50,19 +50,19 @@ use crate::{
 ///
 /// With the default, the sum of the active visitors of all sites does not exceed the limit of the
 /// ledger, whatever the network does, under the [conditions](crate#the-promise) of the crate. The
-/// limit on active visitors in the rules of the room is not enforced, but it should be that of the
-/// ledger: the intervals of waiting visitors, and how many of them wait for slots from elsewhere,
-/// depend on it. The limit on new visitors in these rules applies to this site alone, unless the
-/// sites share one; under `Policy::Counters`, it applies to the world. A room with
-/// [`Passthrough`](waiting_room_core::room::QueueingMethod::Passthrough) limits no visitor.
+/// limit on active visitors in the rules of the room is not enforced, but it should equal the limit
+/// of the ledger: the intervals of waiting visitors, and the number who wait for slots from
+/// elsewhere, depend on it. The limit on new visitors in these rules applies to this site alone,
+/// unless the sites share such a limit; under `Policy::Counters`, it applies to the world. A room
+/// with [`Passthrough`](waiting_room_core::room::QueueingMethod::Passthrough) limits no visitor.
 ///
-/// A visitor who arrives with a pass from another site gets a slot of this one, ahead of the line,
+/// A visitor who arrives with a pass from another site gets a slot of this site, ahead of the line,
 /// and is a new visitor of this site. Its slot at the other site lapses by itself. For that, all
-/// sites need the same keys for the tokens of visitors, and different numbers; their clocks must
-/// not differ by more than a few minutes. A waiting visitor keeps its order of arrival.
+/// sites need the same keys for the tokens of visitors, and different numbers; the sites' clocks
+/// must not differ by more than a few minutes. A waiting visitor keeps its order of arrival.
 ///
 /// While the server of the room does not answer, the layer's failure policy applies:
-/// [`Wait`](https://docs.rs/tower-waiting-room) is the one that keeps the limit.
+/// [`Wait`](https://docs.rs/tower-waiting-room) is the policy that keeps the limit.
 ///
 /// # Cancel safety
 ///
@@ -74,7 +74,7 @@ pub struct SiteStore {
     state: Arc<SiteState>,
     site: SiteId,
     rules: EscrowRules,
-    /// Ends with the last handle.
+    /// The agent ends with the last handle.
     _agent: Arc<AgentTask>,
 }
 
@@ -170,7 +170,7 @@ impl SiteStore {
 
     /// Tells the room if its lease is over by the clock of this machine.
     ///
-    /// If the room does not answer, neither does the verb that follows.
+    /// If the room does not answer, the verb that follows gets no answer either.
     async fn judge(&self) {
         if !self.state.is_lease_over() {
             return;
@@ -230,8 +230,8 @@ impl SiteStore {
     }
 
     /// Returns whether a slot from elsewhere may go to this visitor within the time for which a
-    /// visitor waits at the door. If the sessions of a crowd end at once, such visitors are a long
-    /// part of the line.
+    /// visitor waits at the door. If the sessions of a crowd end at once, such visitors make up a
+    /// long part of the line.
     fn is_at_front(&self, ticket: &Ticket) -> bool {
         let [.., (_, borrow_wait)] = self.rules.times();
         let is_soon = |wait: WaitEstimate| wait.p25 <= borrow_wait;
@@ -248,7 +248,8 @@ fn front(rules: &RoomRules, within: Duration) -> u32 {
     by_rate.max(FRONT)
 }
 
-/// The least number of visitors at the front of the line that wait at the door for a slot from elsewhere.
+/// The minimum number of visitors at the front of the line that wait at the door for a slot from
+/// elsewhere.
 const FRONT: u32 = 16;
 
 /// The longest lifetime of a room's passes, under its own rules and those of its events.

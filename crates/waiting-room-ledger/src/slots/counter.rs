@@ -35,12 +35,12 @@ pub struct CounterRequest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CounterReply {
-    /// The number of slots that were drawn from the pool before. It is the ticket number of the
-    /// article, and valid for a slot if it is less than the number of open slots.
+    /// The number of slots that were drawn from the pool before. The article calls this number a
+    /// ticket: the ticket is valid for a slot if it is less than the number of open slots.
     pub before: u32,
     /// The number of slots in the pool, as fixed by the first request of the minute from a node
-    /// with a recent snapshot. Until there is such a request, it is the number in the request
-    /// itself.
+    /// with a recent snapshot. Until there is such a request, it is the number in the answered
+    /// request.
     pub slots: u32,
 }
 

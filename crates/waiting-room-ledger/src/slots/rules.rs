@@ -41,7 +41,7 @@ impl SlotRules {
         }
     }
 
-    /// Sets the limit on new visitors per calendar minute, in the world. Unlimited by default.
+    /// Sets the limit on new visitors per calendar minute, in the world; unlimited by default.
     #[must_use]
     pub fn new_users_per_minute(mut self, users: impl Into<Option<u32>>) -> Self {
         self.new_users_per_minute = users.into();
@@ -49,7 +49,7 @@ impl SlotRules {
     }
 
     /// Sets the smallest share of the slots, from 0 to 1, that belongs to no site and that all
-    /// sites may use. 0.02 by default.
+    /// sites may use; 0.02 by default.
     ///
     /// Without such a share, a site without traffic in the last minute gets no slots once the other
     /// sites' traffic has reached the limit, however many visitors it has now. 0 is the behaviour
@@ -60,7 +60,7 @@ impl SlotRules {
         self
     }
 
-    /// Sets the age beyond which a snapshot is no longer used to count active visitors. 180 s by
+    /// Sets the age beyond which a snapshot is no longer used to count active visitors; 180 s by
     /// default.
     ///
     /// A site without a recent snapshot has no slots of its own. Anywhere's slots are then

@@ -107,7 +107,7 @@ pub struct WorldSnapshot {
 }
 
 impl WorldSnapshot {
-    /// The number of minutes for which traffic is kept: the newest ones.
+    /// The number of recent minutes for which traffic is kept.
     pub const MINUTES: usize = 4;
 
     /// Creates a snapshot of an empty world at this instant. A higher version replaces a lower one.
@@ -191,7 +191,7 @@ impl WorldSnapshot {
     /// The traffic by which the slots of `minute` are split, in the order of the sites.
     ///
     /// It is the traffic of the minute before or, if that minute was not over when the snapshot was
-    /// made, of an earlier one. It is empty if none is known.
+    /// made, of an earlier minute. It is empty if no traffic is known.
     #[must_use]
     pub fn traffic(&self, minute: Minute) -> &[(SiteId, u32)] {
         self.traffic_minute(minute).map_or(&[], |known| &self.history[&known].0)

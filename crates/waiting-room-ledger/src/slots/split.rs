@@ -41,7 +41,7 @@ impl Slots {
     }
 
     /// The slots of this minute by the newest snapshot that a site has at `now`, and whether the
-    /// snapshot counts. One that is older than [`SlotRules::stale_after`] does not, and leaves
+    /// snapshot counts. A snapshot older than [`SlotRules::stale_after`] does not count, and leaves
     /// only the slots [without a snapshot](Self::without_snapshot).
     #[must_use]
     pub fn known(
@@ -128,7 +128,7 @@ pub fn apportion(available: u32, weights: &[u64]) -> Vec<u32> {
         .map(|(at, &weight)| (Reverse(exact(weight) % total), at))
         .collect();
     let count = by_remainder.len();
-    // Fewer slots are left than there are parties, and their order does not matter.
+    // Fewer slots are left than there are parties, and the order of the parties does not matter.
     let last = usize::try_from(left).unwrap_or(count).min(count - 1);
     by_remainder.select_nth_unstable(last);
     for &(_, at) in &by_remainder[..last] {
@@ -150,6 +150,6 @@ fn scaled(share: f64) -> u64 {
     (share * SCALE as f64).round() as u64
 }
 
-/// The number of parts of a whole. With it, the weights of the visitors of a minute at 65 536 sites
-/// still fit into a `u64`.
+/// The number of parts of a whole. With this number, the weights of the visitors of a minute at
+/// 65 536 sites still fit into a `u64`.
 const SCALE: u64 = 10_000;

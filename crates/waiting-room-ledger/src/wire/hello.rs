@@ -1,4 +1,4 @@
-//! The greeting of a stream: what the client wants, and the nonces of both sides.
+//! The greeting of a stream: the purpose of the client, and the nonces of both sides.
 
 use crate::{
     SiteId,
@@ -6,9 +6,9 @@ use crate::{
     wire::seal::{Opener, SEAL_LEN, Sealer, SharedKeys},
 };
 
-/// The version of the greeting and of everything after it, which is the first byte of the greeting.
-/// A peer with another encoding of the messages is refused because of this number, before it has
-/// sent any.
+/// The version of the greeting and of all later frames. The version is the first byte of the
+/// greeting. A peer with another encoding of the messages is refused because of this number, before
+/// it has sent any message.
 const VERSION: u8 = WIRE_VERSION;
 /// The maximum length of a room's name in bytes.
 const MAX_ROOM_LEN: usize = 128;

@@ -17,13 +17,14 @@ use crate::SiteId;
 const KEY_LEN: usize = 32;
 /// The bytes of a seal: half of an HMAC-SHA-256 (RFC 2104, section 5).
 pub(super) const SEAL_LEN: usize = 16;
-/// The most keys that open the greeting of one site: those of all sites, and its own.
+/// The maximum number of keys that open the greeting of one site: those of all sites, and its own.
 const MAX_KEYS: usize = 8;
 
 /// The keys that sites and ledgers share: the first one seals, and all of them open.
 ///
-/// A key can belong to one site. It then opens the streams of that site only, so a host that has it cannot
-/// speak as another site. Keys without a site open the streams of all sites, and those of operators.
+/// A key can belong to one site. It then opens the streams of that site only, so a host with that
+/// key cannot speak as another site. Keys without a site open the streams of all sites, and those
+/// of operators.
 ///
 /// To replace a key, add the new one to the ledgers as the second line, then replace it at the
 /// sites, then remove the old one.
@@ -56,7 +57,7 @@ pub enum KeyError {
     Line {
         /// The number of the line, from 1.
         line: usize,
-        /// The number of its characters.
+        /// The number of characters in the line.
         length: usize,
     },
     /// The file of operators has a key that belongs to a site, and would open nothing.
@@ -73,7 +74,8 @@ pub enum KeyError {
         /// The cause.
         source: std::io::Error,
     },
-    /// A key is on two lines. If each line is for one site, either site could speak as the other.
+    /// A key is on two lines. If each line is for one site, each site could speak as the other
+    /// site.
     Repeated {
         /// The number of the second line, from 1.
         line: usize,
@@ -128,7 +130,7 @@ impl SharedKeys {
     ///
     /// # Errors
     ///
-    /// Returns an error if the file cannot be read, or is not as [`parse`](Self::parse) expects.
+    /// Returns the errors of [`parse`](Self::parse), and an error if the file cannot be read.
     pub fn read(path: &Path) -> Result<Self, KeyError> {
         let text = std::fs::read_to_string(path)
             .map_err(|source| KeyError::Read { path: path.display().to_string(), source })?;
@@ -235,8 +237,8 @@ impl Error for KeyError {
 pub(super) struct StreamKey([u8; KEY_LEN]);
 
 impl StreamKey {
-    /// The keys of the frames from the site, and of those to it, after the greeting `hello` that was
-    /// answered with `nonce`.
+    /// The keys for the frames from the site and for the frames to the site, after the greeting
+    /// `hello` was answered with `nonce`.
     pub(super) fn derive(&self, hello: &[u8], nonce: &[u8]) -> (Numbered, Numbered) {
         let direction = |label: &[u8]| {
             let mut mac = mac(&self.0);
@@ -249,7 +251,7 @@ impl StreamKey {
     }
 }
 
-/// A key of one direction of a stream, and the number of the next frame.
+/// The key for one direction of a stream, and the number of the next frame.
 #[derive(Clone)]
 pub(super) struct Numbered {
     key: [u8; KEY_LEN],
@@ -279,7 +281,7 @@ impl Sealer {
 pub(crate) struct Opener(pub(super) Numbered);
 
 impl Opener {
-    /// Returns whether the seal is that of the next frame.
+    /// Returns whether the seal is valid for the next frame.
     pub(crate) fn opens(&mut self, content: &[u8], seal: &[u8]) -> bool {
         self.0.mac(content).verify_truncated_left(seal).is_ok()
     }

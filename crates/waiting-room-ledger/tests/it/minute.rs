@@ -1,6 +1,6 @@
 //! Two sites with one limit on new visitors, each a real server with a node, and a ledger with
-//! PostgreSQL between them. The clocks of the rooms are the test's, so that minutes are short, and one
-//! of them is fast.
+//! PostgreSQL between them. The test sets the clocks of the rooms, so that minutes are short. One
+//! of these clocks is fast.
 
 use std::{
     sync::{Arc, Mutex},
@@ -27,7 +27,7 @@ const BEGIN: Timestamp = Timestamp::from_secs(1_700_000_000);
 /// How often time advances, by a tenth of a second on an exact clock. The agents of the sites use
 /// the clock of the machine. After another site has asked, which it does each fifth of a heartbeat,
 /// a site that has places gives them back for two heartbeats by its own clock. So time must not
-/// pass ten times as fast.
+/// pass ten times as fast as on the clock of the machine.
 const EACH: Duration = Duration::from_millis(15);
 const STEP: Duration = Duration::from_millis(100);
 

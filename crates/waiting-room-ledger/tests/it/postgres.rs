@@ -295,7 +295,7 @@ async fn a_promoted_server_has_to_be_recovered_and_then_learns() {
     assert!(matches!(keeper.keep(&no_changes(term)).await, Err(KeepError::Fenced { .. })));
     let TakenOver::Lost(kept) = take_over(&mut keeper).await else { panic!("the room is lost") };
     assert_eq!(kept.accounts.len(), 3);
-    // Until the recovered ledger has stored everything, the next one recovers too.
+    // Until the recovered ledger has stored everything, the next ledger recovers too.
     keeper.keep(&no_changes(kept.term)).await.unwrap();
     let TakenOver::Lost(kept) = take_over(&mut keeper).await else { panic!("it still is") };
     let sites = kept.accounts.keys().copied();

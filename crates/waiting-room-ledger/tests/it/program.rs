@@ -179,7 +179,7 @@ impl Site {
     }
 }
 
-/// The time until it is replaced is measured in virtual time, in
+/// The time until a killed holder is replaced is measured in virtual time, in
 /// `a_standby_grants_within_three_seconds_of_the_holders_death`.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_holder_is_replaced_and_a_suspended_one_is_silent_from_then_on() {

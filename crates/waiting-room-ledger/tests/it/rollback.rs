@@ -132,7 +132,7 @@ async fn until(client: &tokio_postgres::Client, setting: &str, expected: &str) {
     panic!("{setting} does not become {expected:?}");
 }
 
-/// The backup is from before the third site was added and the second one fenced.
+/// The backup is from before the third site was added and the second site was fenced.
 #[tokio::test(flavor = "multi_thread")]
 async fn changes_that_a_backup_lacks_are_added_by_the_recovery() {
     let server = PostgresServer::start().unwrap();

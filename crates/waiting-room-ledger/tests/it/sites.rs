@@ -122,8 +122,8 @@ async fn join(
 #[derive(Clone, Default)]
 struct Oracle(Arc<Mutex<Vec<Seen>>>);
 
-/// The time in which a visitor was certainly active: from the arrival of its pass until the time at
-/// which a pass made when the request was sent lapses.
+/// The time in which a visitor was certainly active: from the arrival of its pass until the expiry
+/// of a pass that was made when the request was sent.
 #[derive(Clone, Copy)]
 struct Seen {
     site: usize,

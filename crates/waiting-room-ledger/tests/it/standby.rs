@@ -61,7 +61,7 @@ async fn acknowledged_batches_survive_the_promotion_of_a_synchronous_standby() {
     let error = kept.keep(&no_changes(term)).await.unwrap_err();
     assert!(matches!(error, KeepError::Unavailable { .. }), "{error}");
     raw(&standby).await.query_one("SELECT pg_promote()", &[]).await.unwrap();
-    // It acknowledges nothing before it has a standby of its own.
+    // The new primary acknowledges nothing before it has a standby of its own.
     let kept_alone = timeout(Duration::from_millis(500), kept.keep(&no_changes(term))).await;
     assert!(!matches!(kept_alone, Ok(Ok(()))));
     let _third = standby.start_standby("standby", &[]).unwrap();

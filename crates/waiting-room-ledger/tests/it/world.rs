@@ -60,7 +60,7 @@ struct SlowKeeper {
 }
 
 impl SlowKeeper {
-    /// The most milliseconds before a batch is stored, and the most after it.
+    /// The maximum delay, in milliseconds, before a batch is stored, and also after it.
     const MOST: u64 = 40;
 
     async fn pause(&mut self) {

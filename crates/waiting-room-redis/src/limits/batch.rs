@@ -108,7 +108,7 @@ pub(super) async fn probe<C: ConnectionLike + Clone>(
 ) {
     let mut seconds = interval(EVERY);
     let mut reopening = Reopening::default();
-    // After a slow probe, a full second still passes before the next one.
+    // After a slow probe, a full second still passes before the next probe.
     seconds.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         let is_broken = select! {

@@ -4,14 +4,15 @@
 -- KEYS  the keys of the room, see head.lua
 -- ARGV for each visitor: id (16 bytes), first_seen_us (8), last_check_in_us (8), 1 if it has a
 --       place (1), jitter in thousandths (2), lot (8), 1 if a node has reissued its ticket (1),
---       1 if it only stays (1), head_start_us (8), 1 if it returns from a lapsed session (1); for an
---       entrant also: number (4), tag of the draw (4), place (4) and number of entrants (4), both 0
+--       1 if it only stays (1), head_start_us (8), 1 if it returns from a lapsed session (1), the
+--       number of places that its ticket is late by (4); for an entrant also: number (4), tag of the draw (4), place (4) and number of entrants (4), both 0
 --       if unknown, and the position at the last check-in (4), or 0 if that was not after the draw;
 --       after a question also the number (4) and the place (4) of each entrant in question
 -- reply for each visitor, one of:
 --       {'admit', reason, bucket, accepted_us, expires_us}
 --       {'wait', reason, 1 if the ticket had lapsed, arrived_us, interval_s, present visitors
---        ahead, 1 if its network is over its share in shadow mode, entrant}
+--        ahead, 1 if its network is over its share in shadow mode, the number of places that enter
+--        the line before a late one, or 0, entrant}
 --       {'full', 1 if the ticket had lapsed, arrived_us, interval_s, entrant}
 --       {'network_full', interval_s}
 --       {'first', reason, interval_s}
@@ -26,6 +27,25 @@
 -- while they stay. See `stay.rs` in the core.
 local FRONT = 8
 
+-- Returns whether the order of arrival determines when a visitor is admitted.
+local function is_by_arrival(ticket)
+    return not ticket.number and not will_be_drawn() and room.queueing_method ~= 'random'
+end
+
+-- Returns the rank of a visitor whose place is late. `known_us` is the rank of its place in line.
+local function late_order(id, ticket, known_us, is_late)
+    if not is_by_arrival(ticket) then
+        return nil
+    elseif known_us then
+        return is_late and known_us
+    elseif ticket.placed then
+        -- The place was late before the room has lost its state.
+        return ticket.late_by > 0 and LATE + (room.entered + ticket.late_by) * UNIT
+    end
+    local order = networks.late_order(id)
+    return order and LATE + order
+end
+
 -- Decides whether a visitor who may not enter gets a place, keeps its existing place, or is
 -- refused.
 local function stand(id, ticket, ahead, reason)
@@ -33,10 +53,10 @@ local function stand(id, ticket, ahead, reason)
         step_back(id)
         return reject(reason)
     end
-    local is_over = ticket.needs_place and is_network_full(id)
+    local is_over = ticket.needs_place and networks.is_full(id)
     -- The visitor's earlier arrival no longer counts. Otherwise, a network could hold tickets in
     -- reserve and, each time it gives up a place, take another one at the front of the line.
-    if is_over and not room.places_per_network_in_shadow then
+    if is_over and not room.shares_in_shadow then
         step_back(id)
         return {'network_full', interval_s(math.huge, reason, ticket.jitter)}
     end
@@ -53,10 +73,22 @@ local function stand(id, ticket, ahead, reason)
         interval = math.min(interval, SHORTEST_INTERVAL_US / 1000000)
     end
     arrive(id, ticket, ticket.was_present)
-    keep_place(id, ticket.arrived_us, interval)
+    if not ticket.placed and is_by_arrival(ticket) then
+        networks.charge(id)
+    end
+    local late_by = 0
+    if ticket.late_us then
+        late_by = math.max(math.ceil((ticket.late_us - LATE) / UNIT) - room.entered, 1)
+        ticket.arrived_us = ticket.arrived_us + ticket.head_us
+        -- Places that enter the line before this one will be ahead of it.
+        local in_order = reason == 'turn' and 0
+            or redis.call('ZCOUNT', PRESENT, '-inf', '(' .. digits(LATE)) + late_by - 1
+        ahead = math.max(ahead, in_order)
+    end
+    keep_place(id, ticket.arrived_us, interval, ticket.late_us)
     local is_told = is_over and 1 or 0
     local reply = {
-        'wait', reason, ticket.is_new, ticket.arrived_us, interval, ahead, is_told,
+        'wait', reason, ticket.is_new, ticket.arrived_us, interval, ahead, is_told, late_by,
     }
     return with_entrant(reply, ticket)
 end
@@ -118,14 +150,14 @@ end
 -- The line is ordered by arrival: the first touch, less the head start.
 local function check_in(
     id, first_seen_us, last_check_in_us, placed, jitter, lot, reissued, stays, head_us, resumes,
-    rest
+    late_by, rest
 )
     local ticket = {
         arrived_us = first_seen_us - head_us, last_check_in_us = last_check_in_us,
         placed = placed == 1, jitter = jitter, lot = lot, reissued = reissued == 1,
-        stays = stays == 1, is_new = 0,
+        stays = stays == 1, is_new = 0, late_by = late_by,
     }
-    local pass, kind, arrival_us = visitor(id)
+    local pass, kind, arrival_us, is_late = visitor(id)
     if pass then
         return admit_again(id, pass)
     end
@@ -160,8 +192,8 @@ local function check_in(
         return newcomer(id, ticket.jitter)
     end
     ticket.was_present = kind == PRESENT_PLACE
-    local stood_us = kind == PRESENT_PLACE and rank_us(id, arrival_us)
-    ticket.has_lapsed = has_lapsed
+    local known_us = arrival_us and order_of(id, kind, arrival_us, is_late)
+    ticket.has_lapsed, ticket.head_us = has_lapsed, head_us
     local own = arrival_us and entrant_of(id)
     local order_us = recognize(ticket, own, shown)
     local asked = question(ticket, shown)
@@ -169,7 +201,10 @@ local function check_in(
         return asked
     end
     note_place(id, ticket)
-    local ahead = ahead_after_draw(id, ticket, order_us, stand_up(id, ticket, order_us, stood_us))
+    ticket.late_us = late_order(id, ticket, known_us, is_late)
+    order_us = ticket.late_us or order_us
+    local ahead = stand_up(id, ticket, order_us, ticket.was_present and known_us)
+    ahead = ahead_after_draw(id, ticket, order_us, ahead)
     local enters, reason = may_enter(ahead)
     if awaits_draw(ticket) then
         enters, reason = false, 'recovery'
@@ -195,4 +230,4 @@ if not open() then
 end
 check_losses()
 clear()
-return close(for_each_visitor('>I8I8BI2I8BBI8B', check_in, true))
+return close(for_each_visitor('>I8I8BI2I8BBI8BI4', check_in, true))

@@ -57,7 +57,7 @@ local function create()
     room.version, room.losses = 0, 0
     room.since_us, room.checked_us, room.server = room.now_us, room.now_us, server_id()
     room.pace = {began_us = 0, current = 0, slices = {}, touches = {0, 0, 0, 0, 0, 0}}
-    read_sizes(0, 0, 0, 1)
+    read_sizes({0, 0, 0, 1})
     room.watermark_us, room.next_forget_us = 0, 0
     set_rules()
     continue_draw()

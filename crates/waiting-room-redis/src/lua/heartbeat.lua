@@ -9,12 +9,12 @@
 -- Keeps the place of one visitor. A visitor who has been admitted or has left in the meantime gets
 -- no place.
 local function heartbeat(id, first_seen_us, interval, head_start_us, rest)
-    local pass, kind, arrival_us = visitor(id)
+    local pass, kind, arrival_us, is_late = visitor(id)
     if pass or ended(id, first_seen_us) then
         return
     end
     local ticket = {arrived_us = arrival_us or first_seen_us - head_start_us}
-    local order_us = rank_us(id, ticket.arrived_us)
+    local order_us = order_of(id, kind, ticket.arrived_us, is_late)
     if not arrival_us then
         order_us = recognize(ticket, false, shown_entrant(rest))
         arrive(id, ticket, false)
@@ -23,7 +23,7 @@ local function heartbeat(id, first_seen_us, interval, head_start_us, rest)
         note_return(own and own.tag == current_draw().tag and own.number)
     end
     redis.call('ZADD', PRESENT, digits(order_us), id)
-    keep_place(id, ticket.arrived_us, interval)
+    keep_place(id, ticket.arrived_us, interval, is_late)
 end
 
 if not open() then

@@ -9,16 +9,16 @@
 
 -- Ends the session and the place of one visitor.
 local function leave(id)
-    local pass, kind = visitor(id)
+    local pass, kind, _, is_late = visitor(id)
     local forget_us = room.now_us + math.max(room.lifetime_us, 3 * room.place_retention_us)
     if kind then
         drop(id)
     end
     if pass then
-        tally(pass.expires_us, -1)
+        release(id, pass)
         forget_us = math.max(forget_us, pass.expires_us)
     elseif kind then
-        abandon_line(id, kind)
+        abandon_line(id, kind, is_late)
     end
     remember_end(id, room.now_us, forget_us, 'left')
     return {'left'}

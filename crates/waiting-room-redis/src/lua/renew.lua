@@ -11,7 +11,7 @@
 -- of the pass is resumed.
 local function renew(id, bucket, accepted_us, last_check_in_us, expires_us)
     local shown = {bucket = bucket, accepted_us = accepted_us, expires_us = expires_us}
-    local pass = visitor(id)
+    local pass, kind, _, is_late = visitor(id)
     if not pass then
         local how = ended(id, last_check_in_us)
         if shown.expires_us <= room.now_us or how and how ~= 'lapsed' then
@@ -25,9 +25,12 @@ local function renew(id, bucket, accepted_us, last_check_in_us, expires_us)
             return {'end'}
         end
         pass = shown
+        if kind then
+            drop(id)
+            leave_line(id, kind, is_late)
+        end
     end
-    prolong(pass)
-    hold(id, pass)
+    prolong(id, pass)
     return {'renew', pass.bucket, pass.accepted_us, pass.expires_us}
 end
 

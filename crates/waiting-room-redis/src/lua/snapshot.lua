@@ -6,7 +6,8 @@
 -- reply for the one call: active, new_in_last_minute, waiting, first_arrival_us or -1,
 --       rules or '', frontier_us or -1, {arrivals of present visitors, evenly spaced},
 --       1 if more entries have to be swept, first tickets in the last 50 to 60 seconds, places
---       given up, schedule or '', draw or {}, the tag of the latest draw or 0, its entrants so far
+--       given up, schedule or '', draw or {}, the tag of the latest draw or 0, its entrants so far,
+--       the largest numbers of slots and of places of one narrow network
 -- time  the clock of the room
 
 -- The time for which a node may use a snapshot to answer check-ins.
@@ -53,7 +54,8 @@ local function arrivals_us()
         local index = math.floor(i * present / SAMPLES)
         local at = redis.call('ZRANGE', PRESENT, index, index, 'WITHSCORES')
         if at[2] then
-            table.insert(samples, tonumber(at[2]))
+            -- Late places count as if they came now.
+            table.insert(samples, math.min(tonumber(at[2]), room.now_us))
         end
     end
     return samples
@@ -87,11 +89,13 @@ end
 local draw = current_draw()
 local frontier = frontier_us()
 local samples = frontier < 0 and {} or arrivals_us()
+local most_slots, most_places = networks.write()
 local numbers = {active(), count_minute(), room.places, first_arrival_us()}
 local reply = close({{
     numbers[1], numbers[2], numbers[3], numbers[4], rules, frontier, samples, is_more and 1 or 0,
     first_touches_in_last_minute(), tonumber(redis.call('HGET', ROOM, 'abandoned') or 0),
     schedule, drawn, draw and draw.tag or 0, draw and (draw.entrants or draw.highest) or 0,
+    most_slots, most_places,
 }})
 leave_glance(reply[1], numbers, frontier, samples)
 return reply

@@ -1,4 +1,4 @@
-//! The time of a room, which is that of its server and never runs backwards.
+//! The time of a room, which is its server's time and never runs backwards.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ async fn time_goes_on_after_a_failover_to_a_server_with_a_slow_clock() {
         let store = node(&server, RoomRules::new("shop", 9)).await;
         let before = admitted(&store, 1).await.accepted_at;
 
-        // The state as a server leaves it whose clock was an hour ahead of this one's.
+        // The state that a server leaves if its clock was an hour ahead of this server's clock.
         let ahead = before + Duration::from_secs(3_600);
         let last = (ahead.as_nanos() / 1_000).to_string();
         let mut connection = manager(&server).await;

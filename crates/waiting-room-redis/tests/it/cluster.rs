@@ -103,8 +103,7 @@ async fn a_room_in_a_cluster_agrees_with_the_model() {
         let cluster = Cluster::start(engine).await;
         let connection = cluster.connect().await;
         for seed in crate::support::seeds(2) {
-            let plan =
-                SuitePlan::new(seed, 1_500).durability(Durability::Lasts).narrow_places_only();
+            let plan = SuitePlan::new(seed, 1_500).durability(Durability::Lasts);
             let ran = conformance::run(plan, async |rules, clock| {
                 let options = patient().prefix(format!("{seed}")).clock(clock);
                 RedisStore::with_connection(connection.clone(), rules, options).await.unwrap()

@@ -34,7 +34,8 @@ async fn a_flood_of_leaves_revives_no_proof_on_an_engine() {
     .await;
 }
 
-/// Writes the records of a million visitors who leave now, as the scripts do.
+/// Writes the records of a million visitors who leave now, in the form in which the scripts write
+/// them.
 async fn fill(server: &EngineServer, now_us: u64) {
     let mut connection = connection(server).await;
     let script = redis::Script::new(
@@ -73,9 +74,8 @@ async fn agrees_with_the_model(engine: Engine) {
 /// Runs one stream of commands. With odd seeds, the server loses its data at each restart.
 async fn run(client: &redis::Client, seed: u64) -> Result<Coverage, Divergence> {
     let durability = if seed.is_multiple_of(2) { Durability::Lasts } else { Durability::Forgets };
-    let plan = SuitePlan::new(seed, number("CONFORMANCE_COMMANDS", COMMANDS))
-        .durability(durability)
-        .narrow_places_only();
+    let plan =
+        SuitePlan::new(seed, number("CONFORMANCE_COMMANDS", COMMANDS)).durability(durability);
     let lives = Cell::new(0);
     conformance::run(plan, async |rules, clock| {
         if durability == Durability::Forgets {

@@ -1,5 +1,5 @@
-//! What delays nobody after a draw: entrants who went away, and those who were admitted before and
-//! after a loss of state.
+//! Tests that entrants who went away, and those who were admitted before or after a loss of state,
+//! delay nobody after a draw.
 
 use std::time::Duration;
 
@@ -74,7 +74,7 @@ async fn entrants_that_go_away_around_the_start_keep_no_slot_idle() {
         };
         assert_eq!(inside(&present), 3, "{engine}");
         check_order(&stores[1], &present, 3);
-        // One who comes back counts again from then on, at its place.
+        // A visitor who comes back counts again from then on, at its place.
         let (mut back, number) = absent[12];
         back.ask(&stores[0]).await;
         let is_better = |place: &u32| *place < places(&stores[1], &[(back, number)])[0];
@@ -93,8 +93,9 @@ async fn entrants_that_go_away_around_the_start_keep_no_slot_idle() {
             });
             assert_eq!(ticket.shown_position.unwrap() as usize, ahead.count() + 1, "{engine}");
         }
-        // One who goes away after the start delays nobody either. The best of those who wait stays away,
-        // all others check in, and the second best is admitted in its place.
+        // A visitor who goes away after the start delays nobody either. The waiting visitor with
+        // the best place stays away, all others check in, and the visitor with the second best
+        // place is admitted.
         let mut waiting: Vec<_> = present.iter().zip(&ordered).collect();
         waiting.retain(|((visitor, _), _)| matches!(visitor, Visitor::Waits(_)));
         waiting.sort_by_key(|(_, place)| **place);
@@ -141,7 +142,7 @@ async fn visitors_without_a_number_do_not_wait_for_each_other_after_a_draw() {
         for visitor in &mut late {
             visitor.ask(&stores[1]).await;
         }
-        // They arrived in the same instant, so their ids decide.
+        // The visitors arrived in the same instant, so their ids decide the order.
         let positions: Vec<_> =
             late.iter().map(|visitor| visitor.ticket().shown_position.unwrap()).collect();
         assert_eq!(positions, [3, 1, 2], "{engine}");
@@ -172,8 +173,9 @@ async fn after_a_loss_just_behind_the_start_active_visitors_delay_no_others() {
         clock.advance(Duration::from_secs(1));
         let () = redis::cmd("FLUSHALL").query_async(&mut manager(&server).await).await.unwrap();
         stores[0].configure(|rules| rules.total_active_users(1)).await.unwrap();
-        // The four with the best places are inside, of which the room knows nothing. The next one
-        // does not wait for them, and the one after it does not wait for either.
+        // The four visitors with the best places are inside, but the room does not know this. The
+        // next visitor does not wait for those inside, and later visitors wait neither for them nor
+        // for those who have left.
         for _ in 0..3 {
             let mut behind = crowd[1];
             assert_eq!(behind.ask(&stores[1]).await, Reason::QueuedBehindOthers, "{engine}");

@@ -135,7 +135,8 @@ async fn both_nodes_admit_entrants_in_an_order_that_anyone_can_recompute() {
         assert_eq!(crowd[3].ticket().shown_position, None);
         let figures = stores[1].snapshot().await.unwrap().event.unwrap();
         assert_eq!((figures.is_prequeue, figures.is_shuffled, figures.entrants), (true, true, 30));
-        // A microsecond before the start, nobody is admitted, and from the start on by both nodes.
+        // A microsecond before the start, nobody is admitted. From the start on, both nodes admit
+        // visitors.
         let last = at(300).before(Duration::from_micros(1));
         wait(&mut crowd, &stores, &clock, last).await;
         for (who, visitor) in crowd.iter_mut().enumerate() {
@@ -219,8 +220,8 @@ async fn a_room_lost_in_a_prequeue_reopens_with_its_events_and_numbers() {
         clock.advance(Duration::from_secs(110));
         let mut crowd = crowd(&stores, &clock, 12).await;
         let () = redis::cmd("FLUSHALL").query_async(&mut manager(&server).await).await.unwrap();
-        // Nobody is admitted, and nobody loses its number. A newcomer gets none yet, so that no
-        // number is given twice.
+        // Nobody is admitted, and nobody loses its number. A newcomer gets no number yet, so that
+        // no number is given twice.
         clock.advance(Duration::from_secs(5));
         for visitor in &mut crowd {
             assert_eq!(visitor.ask(&stores[1]).await, Reason::Prequeue, "{engine}");
@@ -243,7 +244,7 @@ async fn a_room_lost_in_a_prequeue_reopens_with_its_events_and_numbers() {
         }
         let is_in = |visitor: &&Visitor| matches!(visitor, Visitor::Admitted(_));
         assert_eq!(crowd.iter().filter(is_in).count(), 5);
-        // After the start, a node that knows the number of entrants restores it, too.
+        // After the start, a node that knows the number of entrants also restores this number.
         let places = |crowd: &[Visitor]| -> Vec<_> {
             let waiting = crowd.iter().filter(|visitor| !is_in(visitor));
             waiting.map(|visitor| visitor.ticket().entrant.unwrap().place).collect()
@@ -272,7 +273,8 @@ async fn events_change_on_one_node_and_started_ones_are_fixed_on_all() {
         let there = node_by(clock.clone(), &server, rules(5)).await;
         assert_eq!(there.plan(), None);
         here.schedule(shuffled()).await.unwrap();
-        // A change on the other node, which may not have heard of the events, keeps them.
+        // A change on the other node, which might not have heard of the events yet, keeps the
+        // events.
         there.configure(|rules| rules.total_active_users(7)).await.unwrap();
         assert_eq!(there.plan().unwrap().schedule.events(), shuffled().events());
         clock.advance(Duration::from_secs(150));
@@ -287,7 +289,8 @@ async fn events_change_on_one_node_and_started_ones_are_fixed_on_all() {
         let in_force = here.rules();
         assert_eq!(in_force.total_active_users, 2);
         assert_eq!(in_force.mode, RoomMode::QueueAll);
-        // A node that is started again, as an older release that knows no events, keeps them.
+        // A node that starts again as an older release, which knows no events, keeps the events of
+        // the room.
         let again = node_by(clock.clone(), &server, rules(8)).await;
         assert_eq!(again.plan().unwrap().schedule.events(), shuffled().events());
         assert_eq!(again.plan().unwrap().rules.total_active_users, 8);

@@ -67,7 +67,7 @@ async fn a_node_that_starts_while_its_server_is_away_joins_the_room_when_it_is_t
         server.start_again().unwrap();
         let told = eventually(async || store.enter(VisitorId::new(1)).await.ok()).await;
         assert_eq!(*told.reason(), Reason::AdmittedSlot, "{engine}");
-        // A node that starts later joins the room that the first one has opened.
+        // A node that starts later joins the room that the first node has opened.
         let later = node(&server, rules).await;
         assert_eq!(later.snapshot().await.unwrap().active, 1);
     })

@@ -39,7 +39,7 @@ struct Answers {
     decided: u32,
     /// Requests that are to come back, because the node had too many calls to make.
     busy: u32,
-    /// The number of all others, by status and reason.
+    /// The number of all other responses, by status and reason.
     other: BTreeMap<(u16, String), u32>,
 }
 
@@ -102,7 +102,7 @@ async fn room(server: &EngineServer, ran: &Arc<AtomicU32>) -> Router {
     room_on(connect(server, rules, options()).await.unwrap(), config, ran)
 }
 
-/// A node with the deadline of the store and the timeout of the client that they have by default.
+/// A node with the default deadline of the store and the default timeout of the client.
 async fn room_on_defaults(server: &EngineServer, ran: &Arc<AtomicU32>) -> Router {
     let config = config();
     let client = redis::Client::open(server.url()).unwrap();

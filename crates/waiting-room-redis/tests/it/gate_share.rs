@@ -109,7 +109,7 @@ async fn leases_end_after_a_failover_to_a_server_with_a_slow_clock() {
         let mut gone = share(&server, GateStoreFailure::Refuse).await;
         assert_eq!(gone.renew(demand(0, 0)).await, TOTAL);
         drop(gone);
-        // The state as a server leaves it whose clock was an hour ahead of this one's.
+        // The state that a server leaves if its clock was an hour ahead of this server's clock.
         add(&server, EXPIRES_US, HOUR_US).await;
         let () = manager(&server).await.hincr(KEY, "last_us", HOUR_US).await.unwrap();
         let mut stays = share(&server, GateStoreFailure::Refuse).await;

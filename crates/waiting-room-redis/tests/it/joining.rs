@@ -1,4 +1,4 @@
-//! Nodes that start with other events than those of the room, while an event takes place.
+//! Nodes that start with other events than the room has, while an event is in progress.
 
 use std::time::Duration;
 
@@ -71,7 +71,7 @@ async fn a_node_that_starts_with_other_events_does_not_change_started_ones() {
                 let message = refused(join(&server, &clock, seeded([other], 7)).await);
                 assert!(message.starts_with("start is 2023-11-14T22:18:25Z"), "{message}");
             }
-            // An event that overlaps with the one that takes place.
+            // An event that overlaps with the event in progress.
             let other = Event::new("other", at(880), at(990));
             let message = refused(join(&server, &clock, Schedule::new([other]).unwrap()).await);
             assert!(

@@ -27,7 +27,7 @@ pub(crate) struct Link {
 
 #[derive(Default)]
 struct State {
-    /// The number of calls of `vanish`. A connection that was made before the last one is dead.
+    /// The number of calls of `vanish`. A connection that was made before the last call is dead.
     vanished: AtomicU32,
     /// Whether all connections are dead, including new ones.
     is_cut: AtomicBool,

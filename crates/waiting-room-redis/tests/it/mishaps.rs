@@ -103,7 +103,8 @@ async fn many_nodes_look_at_a_room_by_one_script_a_second() {
             nodes.push(node(&server, RoomRules::new("shop", 1)).await);
         }
         let mut connection = manager(&server).await;
-        // Nodes that are late, as on a busy machine, look at the same time, but not in each period.
+        // On a busy machine, nodes are late and look at the room at the same time, but not in each
+        // period.
         let mut periods = Vec::new();
         while !periods.iter().any(|scripts| (2..=2 * NODES).contains(scripts)) {
             let mut reset = redis::cmd("CONFIG");

@@ -1,4 +1,4 @@
-//! Persons whom the application identifies, on two nodes: one session and one place.
+//! Persons whom the application identifies have one session and one place on two nodes.
 
 use std::time::Duration;
 
@@ -29,7 +29,8 @@ async fn node(server: &EngineServer, clock: &ManualClock) -> (Router, RedisStore
     (Router::new().route("/", get(|| async { "inside" })).layer(layer), store)
 }
 
-/// Sends a request with the cookie, which is replaced by that of the response. Returns the body.
+/// Sends a request with the cookie, and replaces it with the cookie of the response. Returns the
+/// body.
 async fn send(node: &Router, login: &str, cookie: &mut Option<String>) -> String {
     let mut request = Request::get("/").header("accept", "application/json");
     request = request.header("x-login", login);

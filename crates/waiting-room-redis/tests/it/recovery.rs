@@ -61,7 +61,7 @@ async fn an_emptied_server_admits_no_visitor_while_old_passes_exist() {
 }
 
 /// Deletes all data of the server, and checks that the pause is as long as sessions of an hour
-/// need, although those of the present rules last 80 s.
+/// need, although sessions under the current rules last 80 s.
 async fn holds_for_an_hour(store: &RedisStore, server: &EngineServer, clock: &ManualClock) {
     let () = redis::cmd("FLUSHALL").query_async(&mut manager(server).await).await.unwrap();
     for wait in [0, 4_049] {

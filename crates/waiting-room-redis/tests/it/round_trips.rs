@@ -1,4 +1,4 @@
-//! How a distant store affects active visitors: by no lost session, whatever the round trip.
+//! Tests that a distant store costs active visitors no session, however long the round trip takes.
 
 use std::time::Duration;
 

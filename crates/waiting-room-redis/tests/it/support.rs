@@ -22,7 +22,7 @@ pub(crate) async fn on_each(test: impl AsyncFn(Engine)) {
     }
 }
 
-/// Returns this number of fresh seeds, or the one of the environment, and prints them.
+/// Returns this number of fresh seeds, or the seed in the environment, and prints them.
 pub(crate) fn seeds(count: u32) -> Vec<u64> {
     let first = SystemClock::new().now().as_nanos();
     let seeds = match env::var(SEED_VARIABLE) {
@@ -125,8 +125,9 @@ pub(crate) fn is_overdue(kind: StoreErrorKind) -> bool {
     matches!(kind, StoreErrorKind::Busy | StoreErrorKind::Timeout)
 }
 
-/// Checks that connections which dropped one after the other did not take longer each time. If attempts backed
-/// off, each of the last three would have taken half a second or more; on a busy machine some do, but not all.
+/// Checks that opening connections again, after they dropped one after the other, did not take
+/// longer each time. If attempts backed off, each of the last three would have taken half a second
+/// or more; on a busy machine some do, but not all.
 pub(crate) fn assert_opened_at_once(times: &[Duration]) {
     let last = &times[times.len() - 3..];
     let shortest = last.iter().min().unwrap();

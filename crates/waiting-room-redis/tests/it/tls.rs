@@ -46,7 +46,8 @@ impl TlsServer {
         self.directory.path().join("cert.pem").to_str().unwrap().to_owned()
     }
 
-    /// Connects a store over TLS that trusts this certificate, and those of the machine.
+    /// Connects a store over TLS, which trusts this certificate and the certificates of the
+    /// machine.
     async fn store(&self, trusted: Option<&str>) -> Result<RedisStore, impl std::error::Error> {
         let root_cert = trusted.map(|trusted| trusted.as_bytes().to_vec());
         let certificates = TlsCertificates { client_tls: None, root_cert };

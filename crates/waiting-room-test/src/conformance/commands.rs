@@ -43,8 +43,8 @@ pub(crate) enum Command {
 
 /// A seeded stream of commands: the same for the same seed and the same replies.
 ///
-/// It keeps the proofs of earlier replies and presents them again, most often the newest. And it
-/// advances the time to instants at which something lapses, or to a millisecond before.
+/// It keeps the proofs of earlier replies and presents them again, most often the newest. It also
+/// advances the time to instants at which something lapses, or to a millisecond before them.
 #[derive(Clone, Debug)]
 pub(crate) struct Commands {
     rng: Pcg64Mcg,
@@ -59,7 +59,7 @@ pub(crate) struct Commands {
 impl Commands {
     /// The number of proofs of each kind that are kept to be presented again.
     const KEPT: usize = 48;
-    /// The number of networks from which visitors come; some have no known network.
+    /// The number of networks from which visitors come; some visitors have no known network.
     const NETWORKS: u16 = 4;
     /// The resolution of all times in a run.
     const TICK: Duration = Duration::from_millis(1);
@@ -105,7 +105,7 @@ impl Commands {
         }
     }
 
-    /// Draws other events: one more, one changed, only those to come, or none.
+    /// Draws other events: with one added, with one changed, only the future events, or none.
     fn schedule(&mut self, now: Timestamp) -> Vec<PlannedEvent> {
         let mut events = self.events.clone();
         let is_open = events.iter().any(|event| now < event.end);
@@ -179,7 +179,7 @@ impl Commands {
     fn newcomer(&mut self) -> VisitorId {
         let network =
             if self.rng.random_bool(0.5) { 1 } else { self.rng.random_range(0..=Self::NETWORKS) };
-        // Networks 1 and 2 share a middle network, and all of them a wide one.
+        // Networks 1 and 2 share a middle network, and all networks share a wide one.
         let network =
             NonZeroU16::new(network.min(1)).map(|wide| Network::new(wide, network / 3, network));
         VisitorId::new(self.rng.random()).of_network(network)
@@ -189,9 +189,8 @@ impl Commands {
         pick(&mut self.rng, &self.tickets)
     }
 
-    /// Draws a ticket: sometimes one that a node has updated while it could not reach its store,
-    /// one of a visitor who returns from a session that has lapsed, or one of a visitor from
-    /// another site.
+    /// Draws a ticket. Some have been updated by a node that could not reach its store, and some
+    /// belong to visitors whose sessions have lapsed, or who come from another site.
     fn shown_ticket(&mut self, now: Timestamp) -> Option<Ticket> {
         if self.rng.random_bool(0.05) {
             return Some(Ticket::moving(&self.pass_from_elsewhere(now), now));

@@ -13,7 +13,7 @@ use waiting_room_core::{
 };
 
 /// Makes a store forget the ends of sessions, and checks that the proofs of visitors who left before
-/// are still void, and that the flood costs the visitors inside and in line nothing.
+/// are still void, and that the flood does no harm to active or waiting visitors.
 ///
 /// `flood` makes so many visitors leave that the store has to forget those who left before. It must
 /// not advance the clock. If the store has events, the visitors in line are the entrants of a draw,
@@ -68,7 +68,7 @@ pub async fn run_after_a_flood<S: Store>(
     }
     clock.advance_to(START + EVENT_AFTER + Duration::from_secs(1));
     let mut again = waits(store.check_in(dead_ticket).await);
-    // The visitor is a newcomer, also if it has a place when it shows the ticket again.
+    // The visitor is a newcomer, even if it has a place when it shows the ticket again.
     for _ in 0..2 {
         assert!(again.first_seen > START + EVENT_AFTER && again.entrant.is_none(), "{again:?}");
         seconds(2);

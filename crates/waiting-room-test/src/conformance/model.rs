@@ -9,7 +9,7 @@ use waiting_room_core::{
 };
 
 use self::draw::ModelDraw;
-use super::{plan::Sharing, schedule::PlannedEvent};
+use super::schedule::PlannedEvent;
 
 /// A room that is simple enough to be obviously correct, and slow for the same reason.
 #[derive(Clone, Debug)]
@@ -19,7 +19,7 @@ pub(crate) struct Model {
     /// The rules in force, which an event may override.
     settings: RoomRules,
     events: Vec<PlannedEvent>,
-    /// The same events as a schedule, which decides which changes are possible.
+    /// The same events, as a schedule that decides which changes are possible.
     schedule: Schedule,
     /// The event for whose start visitors wait.
     prequeue: Option<PlannedEvent>,
@@ -37,7 +37,6 @@ pub(crate) struct Model {
     entered: u64,
     /// For each network with places, when it may have the next place without using its burst.
     next: BTreeMap<u64, u64>,
-    sharing: Sharing,
     since: Timestamp,
     hold_until: Timestamp,
 }
@@ -66,9 +65,8 @@ pub(crate) struct Numbers {
     pub(crate) oldest_wait: Option<Duration>,
     /// Places that were given up.
     pub(crate) abandoned: u64,
-    /// The largest number of slots, and the largest number of places, that one network has, for a
-    /// store that counts them.
-    pub(crate) of_one_network: Option<[usize; 2]>,
+    /// The largest number of slots, and the largest number of places, that one network has.
+    pub(crate) of_one_network: [usize; 2],
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -88,7 +86,7 @@ struct Place {
     order: u64,
     /// The draw in which the visitor has a number, and the number.
     number: Option<(u32, u32)>,
-    /// Whether the start of an event has moved the visitor, and it has not checked in since.
+    /// Whether the visitor was moved by the start of an event, and has not checked in since.
     is_moved: bool,
     present_until: Timestamp,
     kept_until: Timestamp,
@@ -99,7 +97,7 @@ impl Model {
 
     /// Creates an empty room at `now`.
     #[must_use]
-    pub(crate) fn new(settings: RoomRules, sharing: Sharing, now: Timestamp) -> Self {
+    pub(crate) fn new(settings: RoomRules, now: Timestamp) -> Self {
         let hold_until = match settings.recovery {
             Recovery::AdmitAtOnce => Timestamp::ZERO,
             Recovery::Pause => now + settings.timing().pass_lifetime().max(Self::MINUTE),
@@ -120,7 +118,6 @@ impl Model {
             abandoned: 0,
             entered: 0,
             next: BTreeMap::new(),
-            sharing,
             since: now,
             hold_until,
         }

@@ -8,24 +8,15 @@ pub struct SuitePlan {
     pub(super) seed: u64,
     pub(super) commands: u64,
     pub(super) durability: Durability,
-    pub(super) sharing: Sharing,
-}
-
-/// The shares of networks that a store knows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sharing {
-    All,
-    /// Only the number of places of a narrow network.
-    NarrowPlaces,
 }
 
 /// Whether the state of a store outlives the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "the state outlives the process or not")]
 pub enum Durability {
-    /// It does not: after a restart, the room is empty.
+    /// The state is lost: after a restart, the room is empty.
     Forgets,
-    /// It does: after a restart, the room continues.
+    /// The state lasts: after a restart, the room continues.
     Lasts,
 }
 
@@ -33,7 +24,7 @@ impl SuitePlan {
     /// Plans a run of `commands` commands with this seed, for a store in the memory of the process.
     #[must_use]
     pub const fn new(seed: u64, commands: u64) -> Self {
-        Self { seed, commands, durability: Durability::Forgets, sharing: Sharing::All }
+        Self { seed, commands, durability: Durability::Forgets }
     }
 
     /// Sets whether the state of the store outlives the process. [`Durability::Forgets`] by
@@ -41,14 +32,6 @@ impl SuitePlan {
     #[must_use]
     pub const fn durability(mut self, durability: Durability) -> Self {
         self.durability = durability;
-        self
-    }
-
-    /// Expects only a limit on the places of a narrow network, of all shares.
-    #[doc(hidden)]
-    #[must_use]
-    pub const fn narrow_places_only(mut self) -> Self {
-        self.sharing = Sharing::NarrowPlaces;
         self
     }
 }

@@ -25,9 +25,11 @@ pub(super) fn draw(rng: &mut Pcg64Mcg) -> RoomRules {
         CookieTest::Off
     };
     let share = rng.random_range(1..=3);
+    let visit = rng.random_bool(0.5).then(|| Duration::from_secs(rng.random_range(1..=240)));
     RoomRules::new(NAME, rng.random_range(1..=6))
         .new_users_per_minute(minute)
         .session_duration(Duration::from_secs(rng.random_range(1..=120)))
+        .longest_visit(visit)
         .session_renewal(rarely(rng, SessionRenewal::Sliding, &[SessionRenewal::Fixed]))
         .queueing_method(rarely(rng, QueueingMethod::Fifo, QueueingMethod::ALL))
         .mode(rarely(rng, RoomMode::Auto, RoomMode::ALL))

@@ -33,8 +33,9 @@ use crate::seed::{SEED_VARIABLE, seed};
 ///
 /// # Panics
 ///
-/// Panics at the first reply that differs from the model's, with the command, both replies and the
-/// seed. To repeat a run, set [`SEED_VARIABLE`]. Panics also if the variable is not a number.
+/// Panics at the first reply that differs from the model's. The message contains the command, both
+/// replies and the seed. To repeat a run, set [`SEED_VARIABLE`]. Panics also if the variable is not
+/// a number.
 pub async fn store_conformance<S: Store>(
     mut build: impl AsyncFnMut(RoomRules, ManualClock) -> S,
 ) -> Coverage {
@@ -76,7 +77,7 @@ pub async fn run<S: Store>(
     let mut run = SuiteRun {
         plan,
         store: build(settings.clone(), clock.clone()).await,
-        model: Model::new(settings.clone(), plan.sharing, START),
+        model: Model::new(settings.clone(), START),
         settings,
         built: START,
         now: START,
@@ -97,7 +98,7 @@ pub async fn run<S: Store>(
             Command::Restart => {
                 run.store = build(run.settings.clone(), clock.clone()).await;
                 if plan.durability == Durability::Forgets {
-                    run.model = Model::new(run.settings.clone(), plan.sharing, run.now);
+                    run.model = Model::new(run.settings.clone(), run.now);
                     run.built = run.now;
                     commands.saw_restart();
                 }
@@ -126,7 +127,7 @@ struct SuiteRun<S> {
     built: Timestamp,
     now: Timestamp,
     step: u64,
-    /// Whether the store has not refused a schedule as unsupported.
+    /// Whether the store supports events, as long as it has not refused a schedule as unsupported.
     has_events: bool,
     /// Whether the store has told a visitor of its turn, and thus does not admit visitors who stay.
     tells_turns: bool,
@@ -294,7 +295,7 @@ impl<S: Store> SuiteRun<S> {
         })
     }
 
-    /// Returns what is up to the store in a verdict.
+    /// Returns the parts of a verdict that are up to the store.
     fn told(&self, given: &Verdict) -> StoreChoice {
         let interval = ticket_of(given).map(|ticket| ticket.retry_after(self.now));
         let is_turn = *given.reason() == Reason::QueuedTurn;
@@ -455,16 +456,14 @@ fn snapshot(
     expected.line_capacity = settings.line_capacity;
     expected.oldest_wait = numbers.oldest_wait.unwrap_or(given.oldest_wait);
     expected.abandoned = numbers.abandoned;
-    if let Some([slots, places]) = numbers.of_one_network {
-        expected.slots_of_one_network = count(slots);
-        expected.places_of_one_network = count(places);
-    }
+    [expected.slots_of_one_network, expected.places_of_one_network] =
+        numbers.of_one_network.map(count);
     expected.mode = settings.mode;
     expected
 }
 
-/// The number of sweeps after which a room has finished its work for a draw, of which each
-/// operation does a part.
+/// The number of sweeps after which a room has finished its work for a draw. Each operation does a
+/// part of this work.
 const SWEEPS: u32 = 8;
 
 /// The number of streams.

@@ -58,10 +58,10 @@ impl CrowdRecord {
     /// Asserts that at most `limit` visitors were inside at any time.
     ///
     /// A visitor is inside from the first answer of the application to the last request that the
-    /// application answered, or until an answer deletes the visitor's
-    /// [token](crate::Crowd::token_cookie), or the token lapses, because the session is over then. A
-    /// visitor that [stays](crate::Habits::staying) and requests pages therefore counts for as long
-    /// as it is seen; its slot may be held for longer.
+    /// application answered. The session is over earlier if an answer deletes the visitor's
+    /// [token](crate::Crowd::token_cookie), or if the token lapses. A visitor that
+    /// [stays](crate::Habits::staying) and requests pages therefore counts for as long as it is
+    /// seen; its slot may be held for longer.
     ///
     /// # Panics
     ///
@@ -97,11 +97,11 @@ impl CrowdRecord {
 
     /// Asserts that visitors were admitted in the order of their first touches.
     ///
-    /// It fails if a visitor with a place waited for more than `tolerance` after a visitor that
-    /// came later had been admitted. A visitor learns that it is its turn at its next check-in, so
-    /// the tolerance should be the longest time between two check-ins: 1.3 refresh intervals, which
-    /// are 26 s by default. A visitor that was refused meanwhile is not considered, and the first
-    /// touch alone does not give a place.
+    /// The assertion fails if a visitor with a place waited for more than `tolerance` after a
+    /// visitor that came later had been admitted. A visitor learns that it is its turn at its next
+    /// check-in, so the tolerance should be the longest time between two check-ins: 1.3 refresh
+    /// intervals, which are 26 s by default. A visitor that was refused meanwhile is not
+    /// considered, and the first touch alone does not give a place.
     ///
     /// # Panics
     ///
@@ -131,7 +131,7 @@ impl CrowdRecord {
     /// Asserts that no visitor was queued early: none had to wait while, for certain, a slot was
     /// free, the limit on new visitors was not reached, and no visitor was ahead.
     ///
-    /// `rules` are the rules of the room, such as
+    /// `rules` are the rules of the room, which
     /// [`WaitingRoomConfig::room`](tower_waiting_room::WaitingRoomConfig::room) returns, and the
     /// crowd must be the only visitors of the room. The assertion assumes that a visitor holds its
     /// slot for the lifetime of a pass after its last page, even if it has checked out. Answers
@@ -162,13 +162,13 @@ impl CrowdRecord {
         self
     }
 
-    /// Asserts that no visitor was forwarded to the application in the time `opening` after the
-    /// start of the crowd, for doors that open then.
+    /// Asserts that no visitor was forwarded to the application before the doors opened, which is
+    /// the time `opening` after the start of the crowd.
     ///
     /// # Panics
     ///
     /// Panics if a visitor was forwarded before that time, or if no visitor sent a request before
-    /// it, so that open doors would not have been noticed.
+    /// that time, because doors that opened too early would then go unnoticed.
     #[track_caller]
     pub fn never_before(&self, opening: Duration) -> &Self {
         let opens = self.start + opening;
@@ -187,8 +187,8 @@ impl CrowdRecord {
         self
     }
 
-    /// Asserts that every visitor was admitted, and that the application's first answer to it was
-    /// not an error: a path that does not exist admits no visitor.
+    /// Asserts that every visitor was admitted, and that the application's first answer to each
+    /// visitor was not an error: a path that does not exist admits no visitor.
     ///
     /// # Panics
     ///

@@ -85,7 +85,7 @@ pub(super) fn first_queued_early<'a>(
         .find_map(|wait| wait.answers.iter().find_map(|answer| room.judge(wait, answer)))
 }
 
-/// The conclusions about the room that the visitors of a crowd allow.
+/// What the answers to a crowd reveal about the room.
 struct Evidence<'a, 'b> {
     active: Spans,
     new: Spans,
@@ -163,8 +163,8 @@ impl Spans {
     }
 }
 
-/// Returns the times during which a visitor may have held a slot. Each answer but a queued one may
-/// have given it a slot, or kept it.
+/// Returns the times during which a visitor may have held a slot. Every answer except a queued one
+/// may have given the visitor a slot, or kept its slot.
 fn held(visit: &VisitRecord, lifetime: Duration) -> Vec<(Timestamp, Timestamp)> {
     let mut all: Vec<(Timestamp, Timestamp)> = Vec::new();
     for answer in visit.answers.iter().filter(|answer| answer.seen_as != SeenAs::Waiting) {
@@ -177,8 +177,8 @@ fn held(visit: &VisitRecord, lifetime: Duration) -> Vec<(Timestamp, Timestamp)> 
     all
 }
 
-/// Returns the answers of a wait with which the visitor may have been admitted. One that is refused
-/// by a limit may have been admitted by the room.
+/// Returns the answers of a wait with which the visitor may have been admitted. A visitor that is
+/// refused by a limit may have been admitted by the room.
 fn admissions<'a>(wait: &WaitStreak<'a>) -> impl Iterator<Item = &'a AnswerRecord> {
     let refused = wait.answers.iter().filter(|answer| answer.seen_as == SeenAs::Refused);
     refused.chain(wait.admission)

@@ -38,7 +38,7 @@ pub struct AnswerRecord {
     pub status: StatusCode,
     /// The reason that the layer stated, if it did.
     pub reason: Option<Reason>,
-    /// The time after which the visitor may ask again, or `None` if the answer has none.
+    /// The time after which the visitor may ask again, or `None` if the answer states no time.
     pub retry_after: Option<Duration>,
     /// Whether the answer deletes the visitor's token, as it does at the end of a session.
     pub(crate) deletes_token: bool,

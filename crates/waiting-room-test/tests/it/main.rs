@@ -1,5 +1,5 @@
-//! Tests of the kit: of its clock, its clients and its states, and of each assertion, which must
-//! pass for a service that keeps its promise and fail for one that breaks it.
+//! Tests of the kit: of its clock, its clients and its states, and of its assertions. Each
+//! assertion must pass for a service that keeps its promise, and fail for a service that breaks it.
 
 #![expect(clippy::unwrap_used, reason = "a test fails if its service cannot be built")]
 

@@ -110,11 +110,11 @@ async fn poll(mut client: Client, mut tickets: Vec<Ticket>, until: Instant) -> P
 }
 
 /// The maximum number of answers within the given time, for this burst and rate.
-fn most(burst: u64, per_second: u64, within: Duration) -> u64 {
+pub(crate) fn most(burst: u64, per_second: u64, within: Duration) -> u64 {
     let millis = u64::try_from(within.as_millis()).unwrap_or(u64::MAX);
     burst + per_second.saturating_mul(millis) / 1_000 + 1
 }
 
-const TOO_OFTEN: &str = "refused:too_often";
+pub(crate) const TOO_OFTEN: &str = "refused:too_often";
 /// Fewer than the limit by address allows at once, which is 60.
 const TICKETS: u32 = 50;

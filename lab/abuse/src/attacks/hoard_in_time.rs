@@ -3,12 +3,9 @@
 //! `shares` bounds the places of each address. People who were in line before must not
 //! lose a position to the hoard, nor be overtaken by it.
 
-use std::{
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
 };
 
 use anyhow::{Context, Result, bail};
@@ -18,7 +15,8 @@ use tokio::{
 };
 
 use crate::{
-    site::{Site, attacker, person},
+    people::{BEAT, PATIENCE, PeopleInLine},
+    site::{Site, attacker},
     strike::Strike,
     visitor::Visitor,
 };
@@ -26,10 +24,10 @@ use crate::{
 pub(crate) async fn strike(site: &Site) -> Result<Strike> {
     let start = Instant::now();
     let inside = site.fill().await?;
-    let front = PeopleInLine::join(site, FIRST_IN_FRONT);
+    let front = PeopleInLine::join(site, FIRST_IN_FRONT, PEOPLE);
     front.all("a place", |person| !person.positions.is_empty()).await?;
     let hoard = Hoard::take(site).await?;
-    let behind = PeopleInLine::join(site, FIRST_BEHIND);
+    let behind = PeopleInLine::join(site, FIRST_BEHIND, PEOPLE);
     hoard.is_claimed().await?;
     behind.all("a place", |person| !person.positions.is_empty()).await?;
     // Exactly one slot for each person in front of the hoard.
@@ -159,89 +157,6 @@ async fn claim(mut ticket: Visitor, mut due: Instant, got: Arc<Got>) {
     }
 }
 
-/// People in line, each of whom checks in when it is due.
-struct PeopleInLine {
-    seen: Vec<Arc<Mutex<SeenInLine>>>,
-    _tasks: JoinSet<()>,
-}
-
-/// The answers to one person in line.
-#[derive(Debug, Default)]
-struct SeenInLine {
-    /// The positions in line, in the order of the answers.
-    positions: Vec<u64>,
-    is_served: bool,
-    refused: Option<String>,
-}
-
-impl PeopleInLine {
-    /// People come from consecutive addresses, and stay in line until this is dropped.
-    fn join(site: &Site, first: u8) -> Self {
-        let mut tasks = JoinSet::new();
-        let seen = (first..first + PEOPLE).map(|number| {
-            let seen = Arc::<Mutex<SeenInLine>>::default();
-            tasks.spawn(wait_in_line(site.visitor(person(number)), Arc::clone(&seen)));
-            seen
-        });
-        let seen = seen.collect();
-        Self { seen, _tasks: tasks }
-    }
-
-    /// Returns when all of them have seen this.
-    async fn all(&self, what: &str, has: impl Fn(&SeenInLine) -> bool) -> Result<()> {
-        let all = async {
-            while !self.seen.iter().all(|seen| has(&lock(seen))) {
-                sleep(BEAT).await;
-            }
-        };
-        timeout(PATIENCE, all).await.with_context(|| format!("not everybody got {what} in time"))
-    }
-
-    /// Returns how many positions one of them lost at most, if the last of them would be at the
-    /// position `last` without the attacker.
-    fn lost(&self, last: u8) -> u64 {
-        let worst = self.seen.iter().filter_map(|seen| lock(seen).positions.iter().max().copied());
-        worst.max().unwrap_or_default().saturating_sub(u64::from(last))
-    }
-
-    /// The first request of a person that was refused, if there is one.
-    fn refused(&self) -> Option<String> {
-        self.seen.iter().find_map(|seen| lock(seen).refused.clone())
-    }
-}
-
-async fn wait_in_line(mut visitor: Visitor, seen: Arc<Mutex<SeenInLine>>) {
-    loop {
-        let answer = visitor.ask("/").await;
-        let pause = {
-            let mut seen = lock(&seen);
-            match answer {
-                Ok(answer) if answer.is_queued() => {
-                    seen.positions.extend(answer.position());
-                    answer.retry_after().unwrap_or(BEAT)
-                }
-                Ok(answer) if answer.is_served() => {
-                    seen.is_served = true;
-                    return;
-                }
-                Ok(answer) => {
-                    seen.refused = Some(format!("a person in line got {}", answer.reason()));
-                    return;
-                }
-                Err(error) => {
-                    seen.refused = Some(format!("a person in line: {error:#}"));
-                    return;
-                }
-            }
-        };
-        sleep(pause).await;
-    }
-}
-
-fn lock(seen: &Mutex<SeenInLine>) -> MutexGuard<'_, SeenInLine> {
-    seen.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// The addresses of the attacker, and the first tickets that it takes with each of them: 1 005 in all,
 /// and more for each address than `shares`.
 const ADDRESSES: u8 = 15;
@@ -250,5 +165,3 @@ const TICKETS_EACH: u8 = 67;
 const PEOPLE: u8 = 10;
 const FIRST_IN_FRONT: u8 = 101;
 const FIRST_BEHIND: u8 = 111;
-const BEAT: Duration = Duration::from_millis(50);
-const PATIENCE: Duration = Duration::from_secs(15);

@@ -8,6 +8,9 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
+use bytes::Bytes;
+use http::Request;
+use http_body_util::Empty;
 use tokio::time::Instant;
 
 use crate::{
@@ -33,7 +36,7 @@ pub(crate) async fn strike(site: &Site) -> Result<Strike> {
     let mut fewest = u64::MAX;
     for (plain, odd) in &lengths {
         for cost in odd {
-            worst = worst.max((cost.tenths(plain), cost.piece, cost.path.len()));
+            worst = worst.max((cost.tenths(plain), cost.piece, cost.request.uri().path().len()));
             sent += cost.tally.answered();
             fewest = fewest.min(cost.tally.answered()).min(plain.tally.answered());
         }
@@ -54,35 +57,39 @@ pub(crate) async fn strike(site: &Site) -> Result<Strike> {
 
 /// The cost of one kind of path to the service.
 #[derive(Clone, Debug)]
-struct Cost {
-    piece: &'static str,
-    path: String,
-    tally: Tally,
+pub(crate) struct Cost {
+    pub(crate) piece: &'static str,
+    request: Request<Empty<Bytes>>,
+    pub(crate) tally: Tally,
     cpu: Duration,
 }
 
 impl Cost {
+    pub(crate) fn new(piece: &'static str, request: Request<Empty<Bytes>>) -> Self {
+        Self { piece, request, tally: Tally::default(), cpu: Duration::ZERO }
+    }
+
     /// A path of `length` bytes that ends with up to `pieces` repetitions of `piece`.
     fn of(piece: &'static str, length: usize, pieces: usize) -> Self {
         let odd = piece.repeat(pieces.min((length - 1) / piece.len()));
         let path = format!("/{}{odd}", "a".repeat(length - 1 - odd.len()));
-        Self { piece, path, tally: Tally::default(), cpu: Duration::ZERO }
+        Self::new(piece, Jar::default().get(&path))
     }
 
-    async fn add(&mut self, site: &Site) -> Result<()> {
-        let jar = Jar::default();
-        let path = self.path.clone();
+    /// Sends the request for a moment.
+    pub(crate) async fn add(&mut self, site: &Site) -> Result<()> {
+        let request = self.request.clone();
         let before = site.process.cpu()?;
-        let tally = hammer(site, attacker(1), TURN, move |_| jar.get(&path)).await?;
+        let tally = hammer(site, attacker(1), TURN, move |_| request.clone()).await?;
         self.cpu += site.process.cpu()?.saturating_sub(before);
-        let is_taken = !tally.reasons.contains_key("414");
-        ensure!(is_taken, "the server does not accept such paths: {:?}", tally.reasons);
+        let is_taken = !["414", "431"].iter().any(|status| tally.reasons.contains_key(*status));
+        ensure!(is_taken, "the server does not accept such requests: {:?}", tally.reasons);
         self.tally.add(tally);
         Ok(())
     }
 
-    /// The CPU time per request in tenths of that of a plain path.
-    fn tenths(&self, plain: &Self) -> u64 {
+    /// The CPU time per request in tenths of that of a plain one.
+    pub(crate) fn tenths(&self, plain: &Self) -> u64 {
         self.nanos_each() * 10 / plain.nanos_each().max(1)
     }
 

@@ -1,10 +1,10 @@
-//! The figures as a table, as a file, and as a chart.
+//! The figures as a table and as a file.
 
 use std::{error::Error, fs, path::Path};
 
 use comfy_table::Table;
 
-use super::{plot::plot, row::Row, study::Study};
+use super::{row::Row, study::Study};
 use crate::report::markdown;
 
 /// A table with one row for each kind of traffic and each algorithm.
@@ -15,7 +15,7 @@ pub(crate) fn table(study: &Study) -> Table {
     markdown(head, rows, 2)
 }
 
-/// Writes `accuracy.csv` and `accuracy.svg`. Creates the directory if it does not exist.
+/// Writes `accuracy.csv`. Creates the directory if it does not exist.
 ///
 /// # Errors
 ///
@@ -23,7 +23,6 @@ pub(crate) fn table(study: &Study) -> Table {
 pub(crate) fn write(study: &Study, directory: &Path) -> Result<(), Box<dyn Error>> {
     fs::create_dir_all(directory)?;
     fs::write(directory.join("accuracy.csv"), csv(study)?)?;
-    svg::save(directory.join("accuracy.svg"), &plot(study))?;
     Ok(())
 }
 

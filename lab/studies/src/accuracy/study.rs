@@ -12,7 +12,6 @@ use super::{candidate::Candidate, exact::Truth, row::Row, traffic::Traffic, tria
 /// The results for one seed.
 #[derive(Clone, Debug)]
 pub(crate) struct Study {
-    seed: u64,
     rows: Vec<Row>,
 }
 
@@ -31,11 +30,7 @@ impl Study {
             let quota = Quota::per_minute(100);
             Row::of_attack(seed, &quota, candidate, &candidate.attack(&quota))
         }));
-        Self { seed, rows }
-    }
-
-    pub(crate) const fn seed(&self) -> u64 {
-        self.seed
+        Self { rows }
     }
 
     /// One row for each kind of traffic and each algorithm; the adversary is last.

@@ -11,7 +11,7 @@ use waiting_room_core::{
 
 use super::{
     door::{Agenda, Door, Said},
-    traffic::{Hold, START, chance},
+    traffic::{START, chance, hold},
 };
 
 /// The time after which a refused client is asked to return.
@@ -118,7 +118,7 @@ impl Crowd {
                 self.agenda.set(now + told + late, Event::Come(who));
             }
             Said::Run => {
-                let hold = HOLD.sample(&mut self.rng);
+                let hold = hold(HOLD, &mut self.rng);
                 self.agenda.set(now + hold, Event::Finish(who));
             }
             Said::Wait(deadline) => self.agenda.set(deadline, Event::Deadline(who)),
@@ -154,7 +154,7 @@ pub(super) const CLIENTS: usize = 6_000;
 const RUSH: Duration = Duration::from_secs(2);
 /// The number of clients of this crowd that are served per second.
 const CROWD_CAPACITY: u32 = 200;
-const HOLD: Hold = Hold::Exponential(Duration::from_millis(80));
+const HOLD: Duration = Duration::from_millis(80);
 /// The maximum delay between the requested and the actual return of a client, for timers and the
 /// network.
 const LATENESS: Duration = Duration::from_millis(200);
@@ -184,8 +184,7 @@ mod tests {
 
     #[test]
     fn the_capacity_is_that_of_the_limit_and_of_the_time_that_a_request_takes() {
-        let Hold::Exponential(mean) = HOLD else { panic!("the crowd's requests are alike") };
-        let capacity = f64::from(LIMIT) / mean.as_secs_f64();
+        let capacity = f64::from(LIMIT) / HOLD.as_secs_f64();
         assert!((capacity - f64::from(CROWD_CAPACITY)).abs() < 1e-9);
     }
 

@@ -8,7 +8,7 @@ use super::{
     open_loop::{Span, run},
     policies::{Policy, QUEUE},
     tally::Tally,
-    traffic::{Abandonment, Hold, LIMIT, MEAN_HOLD, Source, Traffic},
+    traffic::{Abandonment, LIMIT, Source, Traffic},
 };
 use crate::sheet::{Column, Sheet};
 
@@ -79,23 +79,6 @@ pub(super) fn bursts(seeds: &[u64], span: Span) -> Sheet {
     })
 }
 
-/// Twice the capacity, where one in ten requests runs forty times as long as the others.
-pub(super) fn tail(seeds: &[u64], span: Span) -> Sheet {
-    let policies = vec![
-        Policy::short(),
-        Policy::fifo(QUEUE, 100),
-        Policy::adaptive_lifo(),
-        Policy::controlled_delay(),
-        Policy::delay(5, 100),
-    ];
-    let head = ("tail", "A heavy tail at twice the capacity: 90 % take 2 ms, 10 % take 82 ms");
-    Sheet::measure(head, TAIL, seeds, &by_name(policies), |rules, seed| {
-        let traffic = Traffic { hold: Hold::HeavyTail, ..impatient(Source::steady(200)) };
-        let tally = one(rules, &traffic, span, seed);
-        vec![tally.goodput(LIMIT, span.counted), tally.percentile(0.5), tally.percentile(0.99)]
-    })
-}
-
 /// One elephant with three times the capacity, and eight mice with a twentieth each.
 pub(super) fn fairness(seeds: &[u64], span: Span) -> Sheet {
     let fair = |tenants, names| (Policy::fair(tenants), names);
@@ -136,7 +119,6 @@ pub(super) fn fairness(seeds: &[u64], span: Span) -> Sheet {
 fn impatient(source: Source) -> Traffic {
     Traffic {
         sources: vec![source],
-        hold: Hold::Exponential(MEAN_HOLD),
         patience: Duration::from_millis(250),
         abandonment: Abandonment::Unnoticed,
     }
@@ -168,9 +150,6 @@ const OVERLOAD: &[Column] = &[
 
 const BURSTS: &[Column] =
     &[Column::new("success %", 1), Column::new("p50 ms", 0), Column::new("p99 ms", 0)];
-
-const TAIL: &[Column] =
-    &[Column::new("goodput %", 1), Column::new("p50 ms", 0), Column::new("p99 ms", 0)];
 
 const FAIRNESS: &[Column] = &[
     Column::new("mice: success %", 1),

@@ -9,7 +9,7 @@ use waiting_room_sim::Arrivals;
 use super::{
     door::{Agenda, Door, Said},
     tally::Tally,
-    traffic::{Abandonment, START, Source, Traffic, chance},
+    traffic::{Abandonment, MEAN_HOLD, START, Source, Traffic, chance, hold},
 };
 
 /// The duration of a run.
@@ -112,7 +112,7 @@ impl<'a> Run<'a> {
 
     fn comes(&mut self, source: usize, now: Timestamp) {
         let who = self.clients.len();
-        let hold = self.traffic.hold.sample(&mut self.holds);
+        let hold = hold(MEAN_HOLD, &mut self.holds);
         self.clients.push(Client { source, came: now, hold });
         let is_counted = self.counts(now);
         let coming = &mut self.sources[source];

@@ -1,45 +1,36 @@
-//! The figures as tables, as files, and as charts.
-
-use std::{error::Error, fs, path::Path};
+//! The figures of all experiments, and their charts.
 
 use svg::Document;
 
-use super::study::Study;
+use super::study::{Study, bars, measure};
 use crate::{
     chart::{Axis, Bars, Curves, Panel, draw_bars, draw_curves},
-    sheet::{Sheet, csv, table},
+    figures::{Figures, Size},
+    sheet::Sheet,
 };
 
-/// Prints the tables with their titles, and the bars.
-pub(crate) fn print(study: &Study) {
-    for sheet in study.sheets() {
-        // The figures for each second are only drawn.
-        if sheet.name != study.crowd_seconds.name {
-            println!("{}\n\n{}\n", sheet.title, table(sheet));
-        }
+/// Runs all experiments.
+pub(crate) fn run(seeds: &[u64], size: Size) -> Figures {
+    let study = measure(seeds, size);
+    Figures {
+        name: "gate",
+        bars: bars(&study),
+        pictures: pictures(&study),
+        seeds: study.seeds,
+        sheets: vec![
+            study.cliff,
+            study.overload,
+            study.overload_noticed,
+            study.bursts,
+            study.fairness,
+            study.crowd,
+            study.crowd_seconds,
+        ],
     }
-    study.bars().iter().for_each(|bar| println!("{bar}"));
-}
-
-/// Writes `gate-*.csv` and `gate-*.svg`. Creates the directory if it does not exist.
-///
-/// # Errors
-///
-/// A file cannot be written.
-pub(crate) fn write(study: &Study, directory: &Path) -> Result<(), Box<dyn Error>> {
-    fs::create_dir_all(directory)?;
-    for sheet in study.sheets() {
-        let file = directory.join(format!("gate-{}.csv", sheet.name));
-        fs::write(file, csv(sheet, "policy", &study.seeds)?)?;
-    }
-    for (name, picture) in pictures(study) {
-        svg::save(directory.join(format!("gate-{name}.svg")), &picture)?;
-    }
-    Ok(())
 }
 
 /// All charts, by name.
-pub(super) fn pictures(study: &Study) -> Vec<(&'static str, Document)> {
+fn pictures(study: &Study) -> Vec<(&'static str, Document)> {
     let cliff = &study.cliff;
     let seconds = &study.crowd_seconds;
     let bars = |sheet: &Sheet, columns| {

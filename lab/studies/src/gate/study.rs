@@ -5,68 +5,36 @@ use std::time::Duration;
 use super::{crowd_experiment, experiments, open_loop::Span, traffic::Abandonment};
 use crate::{
     bar::{Bar, Bound},
+    figures::Size,
     sheet::Sheet,
 };
 
 /// The results of the experiments.
 #[derive(Clone, Debug)]
-pub(crate) struct Study {
+pub(super) struct Study {
     pub(super) seeds: Vec<u64>,
     pub(super) cliff: Sheet,
     pub(super) overload: Sheet,
     pub(super) overload_noticed: Sheet,
     pub(super) bursts: Sheet,
-    pub(super) tail: Sheet,
     pub(super) fairness: Sheet,
     pub(super) crowd: Sheet,
     pub(super) crowd_seconds: Sheet,
 }
 
-/// The duration of the experiments.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Size {
-    /// As in the documentation.
-    Full,
-    /// Just long enough to detect a missed bar.
-    Quick,
-}
-
-impl Study {
-    /// Runs all experiments. The result depends on the seeds and the size, not on the number of
-    /// threads.
-    pub(crate) fn run(seeds: &[u64], size: Size) -> Self {
-        let span = size.span();
-        let (crowd, crowd_seconds) = crowd_experiment::crowd(seeds);
-        Self {
-            seeds: seeds.to_vec(),
-            cliff: experiments::cliff(seeds, span, size.steps()),
-            overload: experiments::overload(seeds, span, Abandonment::Unnoticed),
-            overload_noticed: experiments::overload(seeds, span, Abandonment::Noticed),
-            bursts: experiments::bursts(seeds, size.bursts()),
-            tail: experiments::tail(seeds, span),
-            fairness: experiments::fairness(seeds, span),
-            crowd,
-            crowd_seconds,
-        }
-    }
-
-    /// All tables.
-    pub(super) fn sheets(&self) -> [&Sheet; 8] {
-        [
-            &self.cliff,
-            &self.overload,
-            &self.overload_noticed,
-            &self.bursts,
-            &self.tail,
-            &self.fairness,
-            &self.crowd,
-            &self.crowd_seconds,
-        ]
-    }
-
-    /// The bars that the gate has to meet.
-    pub(crate) fn bars(&self) -> Vec<Bar> {
-        bars(self)
+/// Runs all experiments. The result depends on the seeds and the size, not on the number of threads.
+pub(super) fn measure(seeds: &[u64], size: Size) -> Study {
+    let span = size.span();
+    let (crowd, crowd_seconds) = crowd_experiment::crowd(seeds);
+    Study {
+        seeds: seeds.to_vec(),
+        cliff: experiments::cliff(seeds, span, size.steps()),
+        overload: experiments::overload(seeds, span, Abandonment::Unnoticed),
+        overload_noticed: experiments::overload(seeds, span, Abandonment::Noticed),
+        bursts: experiments::bursts(seeds, size.bursts()),
+        fairness: experiments::fairness(seeds, span),
+        crowd,
+        crowd_seconds: crowd_seconds.by("second"),
     }
 }
 

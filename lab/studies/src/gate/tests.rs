@@ -6,18 +6,16 @@ use waiting_room_sim::seeds;
 
 use super::{
     open_loop::{Span, run},
-    output::pictures,
     policies::{Policy, QUEUE},
     tally::Tally,
-    traffic::{Abandonment, CAPACITY, Hold, LIMIT, MEAN_HOLD, Source, Traffic},
+    traffic::{Abandonment, CAPACITY, LIMIT, Source, Traffic},
     *,
 };
-use crate::{bar::Bar, sheet::csv};
+use crate::{bar::Bar, figures::Size, sheet::csv};
 
 fn traffic(percent: u32, patience: Duration) -> Traffic {
     Traffic {
         sources: vec![Source::steady(percent)],
-        hold: Hold::Exponential(MEAN_HOLD),
         patience,
         abandonment: Abandonment::Unnoticed,
     }
@@ -139,18 +137,18 @@ fn the_default_discipline_is_useful_again_soon_after_an_overload_begins() {
 #[test]
 fn a_quick_study_meets_the_bars_and_names_its_seed_in_every_file_and_picture() {
     let seeds = seeds(1);
-    let study = Study::run(&seeds, Size::Quick);
-    let bars = study.bars();
+    let study = output::run(&seeds, Size::Quick);
+    let bars = study.bars;
     // A bar that finds no line would be missing from this list.
     assert_eq!(bars.len(), 6, "{bars:#?}");
     assert!(bars.iter().all(Bar::is_met), "{bars:#?}");
-    for sheet in study.sheets() {
-        let file = csv(sheet, "policy", &seeds).unwrap();
+    for sheet in &study.sheets {
+        let file = csv(sheet, &seeds).unwrap();
         assert_eq!(file.lines().count(), 1 + sheet.lines.len());
         let named = format!(",{},", seeds[0]);
         assert!(file.lines().skip(1).all(|line| line.contains(&named)), "{file}");
     }
-    let pictures = pictures(&study);
+    let pictures = study.pictures;
     assert_eq!(pictures.len(), 5);
     assert!(
         pictures.iter().all(|(_, picture)| picture.to_string().contains(&seeds[0].to_string()))
@@ -160,8 +158,7 @@ fn a_quick_study_meets_the_bars_and_names_its_seed_in_every_file_and_picture() {
 #[test]
 fn a_seed_gives_the_same_figures_again_and_another_seed_others() {
     let span = span(200, 500);
-    let file =
-        |seeds: &[u64]| csv(&experiments::fairness(seeds, span), "policy", &[7, 7, 7]).unwrap();
+    let file = |seeds: &[u64]| csv(&experiments::fairness(seeds, span), &[7, 7, 7]).unwrap();
     assert_eq!(file(&[5, 6, 7]), file(&[5, 6, 7]));
     assert_ne!(file(&[5, 6, 7]), file(&[5, 6, 8]));
 }

@@ -12,7 +12,6 @@ use waiting_room_sim::{Arrivals, Trace};
 #[derive(Clone, Debug)]
 pub(super) struct Traffic {
     pub(super) sources: Vec<Source>,
-    pub(super) hold: Hold,
     /// The time after which an answer is of no use to a client.
     pub(super) patience: Duration,
     pub(super) abandonment: Abandonment,
@@ -94,31 +93,14 @@ pub(super) const CAPACITY: u32 = LIMIT * 100;
 pub(super) const START: Timestamp = Timestamp::from_secs(1_000_000);
 const SLOT: Duration = Duration::from_millis(50);
 
-/// The service time of a request, which does not depend on other requests.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Hold {
-    /// Exponentially distributed, with this mean.
-    Exponential(Duration),
-    /// 2 ms for nine of ten requests and 82 ms for one, which is 10 ms on average.
-    HeavyTail,
-}
-
-impl Hold {
-    pub(super) fn sample(self, rng: &mut Pcg64Mcg) -> Duration {
-        match self {
-            Self::Exponential(mean) => {
-                let multiple: f64 = Exp1.sample(rng);
-                mean.mul_f64(multiple)
-            }
-            Self::HeavyTail if rng.random_bool(0.1) => Duration::from_millis(82),
-            Self::HeavyTail => Duration::from_millis(2),
-        }
-    }
+/// Draws the service time of a request, which does not depend on other requests.
+pub(super) fn hold(mean: Duration, rng: &mut Pcg64Mcg) -> Duration {
+    let multiple: f64 = Exp1.sample(rng);
+    mean.mul_f64(multiple)
 }
 
 #[cfg(test)]
 mod tests {
-    use rand::SeedableRng;
     use waiting_room_sim::seeds;
 
     use super::*;
@@ -159,17 +141,5 @@ mod tests {
         let times = |number| source.arrivals(second, chance(7, number)).collect::<Vec<_>>();
         assert_ne!(times(0)[..9], times(1)[..9]);
         assert_eq!(times(0), times(0));
-    }
-
-    #[test]
-    fn both_kinds_of_requests_run_for_ten_milliseconds_on_average() {
-        for seed in seeds(3) {
-            let mut rng = Pcg64Mcg::seed_from_u64(seed);
-            for hold in [Hold::Exponential(Duration::from_millis(10)), Hold::HeavyTail] {
-                let total: Duration = (0..200_000).map(|_| hold.sample(&mut rng)).sum();
-                // The tolerance is six standard deviations of the heavier distribution.
-                assert!((total.as_secs_f64() / 2_000.0 - 1.0).abs() < 0.033, "{total:?}");
-            }
-        }
     }
 }

@@ -49,6 +49,13 @@ impl Default for Habits {
     }
 }
 
+impl Habits {
+    /// Visitors who come back when they are asked to, and keep their cookies.
+    pub(crate) fn obedient() -> Self {
+        Self { without_cookies: 0.0, goes_away: 0.0, dawdles: 0.0, hurries: 0.0, ..Self::default() }
+    }
+}
+
 /// The behaviour of one visitor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Temper {

@@ -4,7 +4,6 @@
 //! All charts are computed by running the worlds in [`worlds`].
 
 mod delays;
-mod output;
 mod pictures;
 mod study;
 mod tables;
@@ -14,8 +13,4 @@ mod worlds;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use self::{
-    output::{print, write},
-    study::Study,
-    worlds::Size,
-};
+pub(crate) use self::study::run;

@@ -28,10 +28,6 @@ pub(super) struct Report {
     /// it.
     pub(super) util_at_first_early_queue: Option<f64>,
     pub(super) early_queued: u64,
-    pub(super) early_queued_share: f64,
-    /// The same two figures if stranded slots count as free.
-    pub(super) early_queued_with_stranded: u64,
-    pub(super) util_at_first_early_queue_with_stranded: Option<f64>,
     /// Free slots × seconds, counted while visitors waited.
     pub(super) early_slot_seconds: f64,
     pub(super) max_active: u32,
@@ -87,9 +83,6 @@ impl Report {
             util_at_first_queue: seen.first_queued.map(|(fullness, _)| fullness),
             util_at_first_early_queue: seen.early.first,
             early_queued: seen.early.queued,
-            early_queued_share: per_new(seen.early.queued),
-            early_queued_with_stranded: seen.early_with_stranded.queued,
-            util_at_first_early_queue_with_stranded: seen.early_with_stranded.first,
             early_slot_seconds: seen.early_slot_ms as f64 / 1_000.0,
             max_active: seen.max_active,
             max_active_over_limit: of_limit(seen.max_active, limit),

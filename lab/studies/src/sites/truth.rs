@@ -27,8 +27,6 @@ pub(super) struct Truth {
     /// The number of visitors that could be admitted in addition to all who wait; negative if more
     /// wait than could be admitted.
     spare: Lately,
-    /// The same number if stranded slots were free.
-    spare_with_stranded: Lately,
     line: Line,
     /// The number of new visitors at a door that has not decided yet.
     asking: u32,
@@ -54,8 +52,6 @@ pub(super) struct Seen {
     pub(super) queued: u64,
     /// Visitors who had to wait although they were next and a slot was free.
     pub(super) early: Early,
-    /// The same visitors if stranded slots count as free.
-    pub(super) early_with_stranded: Early,
     /// The utilization of the room when the first visitor had to wait, and the time.
     pub(super) first_queued: Option<(f64, u32)>,
     /// Milliseconds × slots that were free while visitors waited for them.
@@ -98,7 +94,6 @@ impl Truth {
             active: 0,
             recent: VecDeque::new(),
             spare: Lately::new(free, news_take),
-            spare_with_stranded: Lately::new(free, news_take),
             line: Line::new(length / SECOND),
             asking: 0,
             stranded: Stranded::default(),
@@ -158,9 +153,6 @@ impl Truth {
         // at a door are ahead of it.
         if self.spare.least(now) > self.asking.into() {
             self.seen.early.count(fullness);
-        }
-        if self.spare_with_stranded.least(now) > self.asking.into() {
-            self.seen.early_with_stranded.count(fullness);
         }
         if keeps_ticket {
             self.line.join(second);
@@ -246,19 +238,12 @@ impl Truth {
     }
 
     fn has_changed(&mut self) {
-        let besides_who_wait = |free: u32| i64::from(free) - i64::from(self.line.waiting());
-        let spare = besides_who_wait(self.free_now());
-        let with_stranded = besides_who_wait(self.free_without(Stranded::default()));
+        let spare = i64::from(self.free_now()) - i64::from(self.line.waiting());
         self.spare.change(spare, self.now);
-        self.spare_with_stranded.change(with_stranded, self.now);
     }
 
     fn free_now(&self) -> u32 {
-        self.free_without(self.stranded)
-    }
-
-    /// The number of visitors that could be admitted if these slots were stranded.
-    fn free_without(&self, stranded: Stranded) -> u32 {
+        let stranded = self.stranded;
         let recent = u32::try_from(self.recent.len()).unwrap_or(u32::MAX);
         let limits = self.limits;
         let slots = limits.total_active_users.saturating_sub(self.active + stranded.active);

@@ -21,8 +21,8 @@ impl ClientIpFile {
     ///
     /// # Errors
     ///
-    /// Returns an error if a network is malformed, if both `trusted` and `hops` are given, or if a
-    /// header is given without proxies or proxies are given without a header.
+    /// Returns an error if a network is malformed, if both `trusted` and `hops` are given, or if
+    /// only one of a header and proxies is given.
     pub(super) fn client_ip(self) -> Result<ClientIp, ConfigError> {
         let wrong =
             |kind, given, expected: &str| Err(ConfigError::new(kind, "client_ip", given, expected));

@@ -9,8 +9,8 @@ use waiting_room_core::{
 use super::WithSettings;
 use crate::config::WaitingRoomConfigBuilder;
 
-/// An event of the room, without the settings that it overrides. Settings that the event does not
-/// give are those of the room.
+/// An event of the room, without the settings that it overrides. All other settings are those of
+/// the room.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct EventFile {

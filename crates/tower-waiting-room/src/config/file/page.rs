@@ -82,7 +82,7 @@ fn set(page: Page, value: Option<String>, apply: impl FnOnce(Page, &str) -> Page
 }
 
 impl<'de> Deserialize<'de> for PageFile {
-    /// An error of an untagged enum would not name an unknown field.
+    /// Not derived, because the error of an untagged enum would not name an unknown field.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct TemplateOrSettings;
 

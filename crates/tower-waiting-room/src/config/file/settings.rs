@@ -46,7 +46,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for SettingsTable<T> {
     }
 }
 
-/// The fields of a table that are not settings. Settings are read along the way.
+/// The fields of a table that are not settings. The settings are read at the same time.
 struct Others<'a, A> {
     map: A,
     settings: &'a mut Vec<(&'static Setting, SettingValue)>,

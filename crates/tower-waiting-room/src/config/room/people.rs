@@ -11,17 +11,17 @@ use crate::{
 /// The options that concern some visitors only.
 impl WaitingRoomConfigBuilder {
     /// Gives some visitors a head start in the line, of up to `longest`, which is between 1 s and 1
-    /// h. By default no visitor has one, and all visitors are in the order of their arrival.
+    /// h. By default no visitor has a head start, and all visitors are ordered by their arrival.
     ///
-    /// The closure returns the head start of a visitor, who is ordered as if it had come that much
-    /// earlier. A head start longer than `longest` counts as `longest`, and fractions of a second
-    /// do not count. The bound on starvation is exact: no visitor is ever overtaken by one that
-    /// came later by more than `longest`.
+    /// The closure returns a visitor's head start: the visitor is ordered as if it had come that
+    /// much earlier. A head start longer than `longest` counts as `longest`, and fractions of a
+    /// second do not count. The bound on starvation is exact: no visitor is ever overtaken by one
+    /// that came later by more than `longest`.
     ///
     /// A head start affects only the order. A visitor with a head start waits like any other, and
     /// takes a slot only if one is free. The head start is fixed, and sealed into the ticket, when
-    /// the visitor gets its first ticket, or another first ticket after that one has lapsed. If the
-    /// class of a visitor changes while it is in line, its place stays the same.
+    /// the visitor gets its first ticket, or a new one after that ticket has lapsed. If the class
+    /// of a visitor changes while it is in line, its place stays the same.
     ///
     /// With [`QueueingMethod::Random`](crate::room::QueueingMethod::Random) and in the draw of an
     /// event, a head start has no effect. The closure runs on the task of the request, so it must not
@@ -55,8 +55,8 @@ impl WaitingRoomConfigBuilder {
     /// entry and comes back. At other times, its requests are passed through without a session, with
     /// the reason `bypass:crawler`. Rate limits and gates apply to them.
     ///
-    /// The layer knows without a call to the store whether visitors wait: from the number of
-    /// visitors in line, and from this node's answers in the last
+    /// The layer does not call the store to learn whether visitors wait. It uses the number of
+    /// visitors in line and this node's answers in the last
     /// [`refresh_interval`](Self::refresh_interval). While the room is full but no visitor waits, a
     /// crawler passes.
     ///
@@ -93,7 +93,7 @@ impl WaitingRoomConfigBuilder {
     /// the line, but no slot, because the limits still hold. The body of a request cannot be kept,
     /// so the page says that it has not been sent.
     ///
-    /// A lapsed pass is good for one session at a time, no matter how many copies there are. A
+    /// A lapsed pass yields at most one session at a time, however many copies there are. A
     /// visitor cannot return if it has left, if the application has ended its session, or if its
     /// pass is older than the memory of the store. The session of a [person](Self::identity)
     /// continues as that person's session.

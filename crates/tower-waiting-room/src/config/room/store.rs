@@ -1,8 +1,8 @@
 //! The store of a room, which is created with the room's rules.
 //!
-//! The rules are written only once. Either a program gives them to the store, and the configuration
-//! takes them from there, or they are in a configuration file, and the program creates the store
-//! from that file. In the second case there are two copies, and
+//! The rules are written only once. Either a program gives them to the store, from which the
+//! configuration takes them, or they are in a configuration file, from which the program creates
+//! the store. In the second case there are two copies, and
 //! [`build`](WaitingRoomConfigBuilder::build) checks that they agree.
 
 use std::sync::Arc;
@@ -19,8 +19,8 @@ use crate::{
 };
 
 impl WaitingRoomConfigBuilder {
-    /// Keeps the state of the room in a store, such as `RedisStore` from the `waiting-room-redis` crate,
-    /// which all nodes share. By default, it is in the memory of this process.
+    /// Keeps the state of the room in a store that all nodes share, such as `RedisStore` from the
+    /// `waiting-room-redis` crate. By default, the state is in the memory of this process.
     ///
     /// The room has the rules and the events with which the store was created, so the builder needs
     /// none of them. If the builder does have some, for example from the configuration file that
@@ -86,7 +86,7 @@ impl WaitingRoomConfigBuilder {
     }
 }
 
-/// Checks that the rules of a configuration are those of the store.
+/// Checks that a configuration has the same rules as the store.
 fn same(own: &RoomRules, given: &RoomRules) -> Result<(), ConfigError> {
     let differs = |setting: &&Setting| setting.get(own) != setting.get(given);
     let Some(setting) = RoomRules::SETTINGS.iter().find(differs) else { return Ok(()) };

@@ -32,7 +32,7 @@ fn all_of(limit: &RateLimit) -> impl std::fmt::Debug {
     (what, which, limit.over_limit, limit.missing_key, limit.max_keys, limit.is_adjustable)
 }
 
-/// The limits in a configuration file are the descriptors of a rules file, apart from the domain.
+/// The limits in a configuration file are the descriptors of a rules file, without its domain.
 #[test]
 fn a_limit_means_the_same_in_a_configuration_file_and_in_a_rules_file() {
     let folder = tempfile::tempdir().unwrap();
@@ -52,7 +52,7 @@ fn a_limit_means_the_same_in_a_configuration_file_and_in_a_rules_file() {
         },
         { "key": "remote_address", "value": "192.0.2.7", "rate_limit": { "unlimited": true } },
     ]);
-    // JSON is YAML.
+    // JSON is also valid YAML.
     std::fs::write(&path, format!("domain: shop\ndescriptors: {descriptors}\n")).unwrap();
     let from_config: WaitingRoomConfig =
         serde_json::from_value(serde_json::json!({ "name": "api", "rate_limits": descriptors }))
@@ -101,7 +101,7 @@ fn rate_limits_in_a_file_equal_rate_limits_in_code() {
     assert!(from_file.room.is_none());
 }
 
-/// A limit without a condition that bounds all requests of each address is a guard, as in code.
+/// As in code, a limit by address without a condition bounds every address, so it is a guard.
 #[test]
 fn a_limit_by_address_in_a_file_is_a_guard() {
     let config = beside_a_limit("").unwrap();
@@ -149,7 +149,7 @@ fn beside_a_limit(fields: &str) -> serde_json::Result<WaitingRoomConfig> {
     ))
 }
 
-/// The messages are those of a rules file, whose tests cover the others.
+/// The messages are the same as for a rules file, whose tests cover all other messages.
 #[test]
 fn errors_in_a_limit_name_the_field() {
     let rate = r#""rate_limit": { "unit": "minute", "requests_per_unit": 5 }"#;

@@ -1,5 +1,6 @@
-//! The schemas of configuration files and of rules files agree with the parser, and the tables of both pages are those
-//! of the schemas. With `WRITE_DOCS` in the environment, the tests write what follows from the declarations.
+//! The schemas of configuration files and of rules files agree with the parser, and the tables in
+//! both pages of docs match the schemas. With `WRITE_DOCS` set, the tests write what follows from
+//! the declarations.
 
 use std::{collections::BTreeSet, fmt::Write, fs, path::Path};
 
@@ -9,7 +10,7 @@ use waiting_room_doubles::assert_documented;
 
 use super::*;
 
-/// The tables of a file, and where a file has them.
+/// The names of the tables of a file, each with a file in which `$` stands for the table.
 const TABLES: [(&str, &str); 14] = [
     ("", "$"),
     ("adaptive", r#"{ "concurrency": [{ "adaptive": $ }] }"#),
@@ -77,7 +78,7 @@ fn mistakes(value: &Value) -> Vec<Value> {
     found
 }
 
-/// Returns values that a property cannot have: beyond its bounds, and not among its words.
+/// Returns values that are beyond the bounds of a property, or not among its words.
 fn out_of_bounds(property: &Value) -> Vec<Value> {
     let forms = property["anyOf"].as_array().cloned().unwrap_or_default();
     let mut found: Vec<_> =
@@ -115,7 +116,7 @@ fn the_schema_and_the_parser_read_the_same_files() {
                 assert!(!valid.is_valid(&whole), "the schema accepts {whole}");
             }
         }
-        // A rules file would have to exist, and all settings are read in the same way.
+        // The examples may lack `rate_limits_file`, whose file must exist, and settings of the room.
         let fields = properties.keys().filter(|field| *field != "rate_limits_file");
         let fields = fields.filter(|field| RoomRules::setting(field).is_none());
         assert!(seen.is_superset(&fields.collect()), "the examples of {name:?} have every field");
@@ -158,7 +159,7 @@ fn the_schema_has_the_fields_and_defaults_of_the_parser() {
                     given[field] = bound.clone();
                     parsed(&file(within, &given)).is_ok()
                 };
-                // Some bounds depend on other fields.
+                // A bound that depends on other fields is valid in at least one example.
                 let is_valid = examples.iter().chain([&json!({})]).any(is_valid);
                 assert!(is_valid, "the parser refuses {name}.{field}: {bound}");
             }

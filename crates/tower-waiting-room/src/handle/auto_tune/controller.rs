@@ -55,7 +55,7 @@ pub(super) struct Observation {
     pub(super) active: u32,
     /// The limit on active visitors.
     pub(super) slots: u32,
-    /// The time for which a visitor that sends no further request is active.
+    /// The time for which a visitor that sends no further request remains active.
     pub(super) session: Duration,
 }
 
@@ -99,7 +99,7 @@ impl Controller {
         period.always_queued &= queued;
         period.ever_queued |= queued;
         period.samples += 1;
-        // A gate by key has no snapshots if it has no requests, and is then idle.
+        // A gate by key without requests has no snapshots, and is idle.
         period.has_limit |= gates.is_empty() || gates.iter().any(|gate| gate.limit.is_some());
         let share = |gate: &GateSnapshot| match gate.limit {
             Some(0) => f64::INFINITY,

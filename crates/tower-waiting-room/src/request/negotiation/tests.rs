@@ -134,7 +134,7 @@ fn range() -> impl Strategy<Value = String> {
     let tag = prop_oneof![
         prop::sample::select(vec!["de", "EN", "es-419", "fr ", " zh-Hans-TW", "*", "* ", "xx"])
             .prop_map(str::to_owned),
-        // No other language has several variants or other names.
+        // Apart from the aliases, no tag of these letters has several variants or other names.
         "[a-lA-Lq* -][a-m* -]{0,4}".prop_filter("an alias", |tag| {
             let primary = tag.trim().split('-').next().unwrap_or_default().to_ascii_lowercase();
             ALIASES.iter().all(|(alias, _)| *alias != primary)

@@ -89,7 +89,7 @@ fn malformed(given: String, expected: &str) -> ConfigError {
     ConfigError::new(ConfigErrorKind::Malformed, FIELD, given, expected)
 }
 
-/// A language with the file that was added for it.
+/// A language that was added, and the file with its sentences.
 struct AddedTexts {
     language: Language,
     file: &'static str,

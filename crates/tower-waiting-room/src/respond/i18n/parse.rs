@@ -3,8 +3,8 @@
 //! The files are in the Fluent format. The parser supports only the two features that sentences
 //! need: arguments such as `{ $shown }`, and a choice between plural forms that depends on
 //! `$count`. Everything else is an error: terms, attributes, functions, text on several lines, and
-//! references to other sentences, so that no sentence can contain itself. The parser does not call
-//! itself, and reads each byte once.
+//! references to other sentences, so that no sentence can contain itself. The parser is not
+//! recursive, and reads each byte once.
 
 use std::borrow::Cow;
 
@@ -53,12 +53,12 @@ pub(super) fn parse(file: &'static str, sentences: &mut [Option<Sentence>]) -> R
     Ok(())
 }
 
-/// What is wrong with a file, and where.
+/// A flaw in a file, and its line.
 #[derive(Debug)]
 pub(super) struct Flaw {
     /// The line, starting at 1.
     pub(super) line: usize,
-    /// What the line contains, such as "the unknown sentence `positoin`".
+    /// The wrong content of the line, such as "the unknown sentence `positoin`".
     pub(super) what: String,
 }
 
@@ -138,10 +138,9 @@ impl Sentence {
         form.map_or(&self.other, |(_, pieces)| pieces)
     }
 
-    /// Returns what is wrong with this sentence as a translation of `english`, which has the same
-    /// name: every form needs the arguments of the English form `other`, and no others. Only the
-    /// count may be left out, and only in forms for few numbers, which can write the number as a
-    /// word.
+    /// Checks this sentence as a translation of `english`, which has the same name: every form
+    /// needs exactly the arguments of the English form `other`. Only the count may be left out, and
+    /// only in forms that apply to few numbers, because these forms can spell out the number.
     pub(super) fn check(&self, name: &str, english: &Self) -> Result<(), String> {
         if self.other.is_empty() || self.forms.iter().any(|(_, pieces)| pieces.is_empty()) {
             return Err(format!("`{name}` without a text"));
@@ -218,7 +217,7 @@ impl Piece {
 ///
 /// # Errors
 ///
-/// Returns what is wrong if braces contain anything but an argument.
+/// Returns a description of the first pair of braces that does not contain an argument.
 fn pieces(name: &str, sentence: &'static str) -> Result<Pieces, String> {
     let mut pieces = Vec::new();
     let mut rest = sentence;

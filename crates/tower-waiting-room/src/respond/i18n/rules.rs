@@ -1,10 +1,10 @@
-//! The rules of each language: the plural rules of CLDR for whole numbers, and how the digits of
-//! numbers and the sentences of a paragraph are joined.
+//! The rules of each language: the plural rules of CLDR for whole numbers, and the separators
+//! within large numbers and between sentences.
 //!
 //! A sentence has a form for each category of its language, and the form `other` for all numbers
-//! without a form of their own. Languages that distinguish only one from all other numbers, or do
-//! not distinguish numbers at all, therefore need no rule here. Tests compare the rules with the
-//! `icu_plurals` crate, which is used only there because it needs a dozen other crates. The
+//! without a form of their own. Languages that distinguish only the number one from all others, or
+//! do not distinguish numbers at all, therefore need no rule here. Tests compare the rules with the
+//! `icu_plurals` crate, which only tests use because it needs a dozen other crates. The
 //! `intl_pluralrules` crate has wrong rules for Arabic, Latvian, Lithuanian and Romanian.
 
 use std::ops::RangeInclusive;
@@ -17,11 +17,11 @@ pub(super) struct Rules {
     pub(super) space: &'static str,
 }
 
-/// How the digits of a large number are separated.
+/// The separation of digits in large numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Grouping {
     pub(super) separator: char,
-    /// Whether only the last group has three digits, and all others two.
+    /// Whether the last group has three digits and every other group has two.
     pub(super) is_indian: bool,
 }
 
@@ -236,7 +236,7 @@ mod tests {
 
     use super::*;
 
-    /// The languages for which the library has the plural rules of CLDR, and that have several forms.
+    /// The languages with several plural forms for which the library has the rules of CLDR.
     const LANGUAGES: &str = "af ak am ar as ast az be bg bho blo bn br brx bs ca ceb chr ckb cs \
         cy da de doi dsb ee el en eo es et eu fa fi fil fo fr fy ga gd gl gu ha he hi hr hsb hu \
         hy ia is it ka kk kn ks ksh ku ky lb lij lt lv mk ml mn mr mt nb ne nl nn no nso om or \

@@ -1,4 +1,4 @@
-//! The texts of each language: its file, the parsed sentences, and how to compose one.
+//! The texts of each language: its file, its parsed sentences, and how a sentence is composed.
 
 use std::{borrow::Cow, sync::OnceLock};
 
@@ -11,7 +11,7 @@ use crate::request::Language;
 
 /// The sentences of one language, in the order of [`Phrase`], and its rules.
 pub(super) struct Texts {
-    /// The sentences, with `None` for each one that is not translated.
+    /// The sentences, with `None` for each untranslated sentence.
     pub(super) sentences: Box<[Option<Sentence>]>,
     pub(super) rules: Rules,
 }

@@ -100,7 +100,7 @@ impl Accent {
             let expected = "a contrast of at least 3:1 (WCAG 2.2 AA, 1.4.3 and 1.4.11)";
             return Err(ConfigError::new(ConfigErrorKind::TooSmall, FIELD, given, expected));
         }
-        // For any colour, one of the two has a contrast of at least 4.5:1 to it.
+        // On any accent colour, white or black has a contrast of at least 4.5:1.
         let [white, black] = [Colour([255; 3]), Colour([0; 3])];
         let is_dark = colour.contrast(white) >= colour.contrast(black);
         Ok(Self { colour, text: if is_dark { white } else { black } })

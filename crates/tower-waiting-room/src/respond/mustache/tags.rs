@@ -15,7 +15,7 @@ pub(super) const MAX_DEPTH: usize = 16;
 pub(in crate::respond) struct Mistake {
     /// The line of the mistake, counted from 1.
     pub(in crate::respond) line: usize,
-    /// What is wrong.
+    /// A description of the mistake.
     pub(in crate::respond) what: String,
 }
 
@@ -45,9 +45,9 @@ enum Kind {
 /// A tag of a template.
 struct Tag<'a> {
     kind: Kind,
-    /// The content without spaces at its ends.
+    /// The content, without surrounding spaces.
     name: &'a str,
-    /// The number of bytes from the first brace to behind the last one.
+    /// The number of bytes, including all braces.
     len: usize,
 }
 
@@ -154,7 +154,8 @@ impl<'a> Tag<'a> {
     ///
     /// # Errors
     ///
-    /// Returns what is wrong if the tag does not end, or if pages do not support this kind of tag.
+    /// Returns a description of the mistake if the tag does not end, or if pages do not support its
+    /// kind.
     fn read(text: &'a str) -> Result<Self, String> {
         let (kind, begin, end) = match text.as_bytes().get(2) {
             Some(b'!') => (Kind::Comment, 3, "}}"),

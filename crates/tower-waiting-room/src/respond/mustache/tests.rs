@@ -146,7 +146,7 @@ fn a_template_that_nests_or_repeats_without_end_is_refused() {
         |times: usize| "{{#queueAll}}".repeat(times) + "x" + &"{{/queueAll}}".repeat(times);
     assert!(MustachePage::parse(&nested(MAX_DEPTH)).is_ok());
     assert_eq!(mistake(&nested(MAX_DEPTH + 1)), "line 1 (more than 16 nested sections)");
-    // Without its bound, this template would need a stack frame for each of its sections.
+    // Without the bound on nesting, this template would need a stack frame for each section.
     assert_eq!(mistake(&nested(40_000)), "line 1 (more than 16 nested sections)");
     let tags = "{{waitTime}}".repeat(MAX_TAGS);
     let page = MustachePage::parse(&tags).unwrap().render(&sample::placed());
@@ -193,7 +193,7 @@ fn part() -> impl Strategy<Value = Part> {
     })
 }
 
-/// Appends the source of a part to `source`, and the text as which it is rendered to `page`.
+/// Appends the source of a part to `source`, and its rendered text to `page`.
 fn write_part(part: &Part, values: &CfWaitingRoom, source: &mut String, page: &mut String) {
     match part {
         Part::Section { name, is_inverse, inner } => {

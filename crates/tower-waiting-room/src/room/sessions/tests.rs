@@ -78,7 +78,7 @@ fn expired_entries_are_forgotten_a_few_at_a_time() {
             renewing.renewed(old);
         }
     }
-    // Passes last 90 s, so those of the last 90 visitors are still valid.
+    // One visitor comes per second, and a pass lasts 90 s, so the last 90 passes are still valid.
     assert_eq!((sessions.known.len(), sessions.due.lock().unwrap().len()), (90, 90));
     let later = pass(10_000, NOW + Duration::from_secs(20_000));
     sessions.end_by_ticket(later.id, later.last_check_in, later.expires_at);

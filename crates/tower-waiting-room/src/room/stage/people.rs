@@ -45,8 +45,8 @@ impl RoomStage {
         self.identity.as_ref().and_then(|identity| identity.of(head))
     }
 
-    /// Returns the id of a newcomer: that of the person, if the application identifies it, and
-    /// otherwise a random one. A random id includes the hash of the client's network, if the network
+    /// Returns the id of a newcomer: the person's id if the application identifies the person, and
+    /// otherwise a random id. A random id includes the hash of the client's network, if the network
     /// is known.
     pub(super) fn newcomer(&self, head: &RequestHead<'_>) -> VisitorId {
         match self.identity_of(head) {
@@ -65,9 +65,9 @@ impl RoomStage {
         head.network_in_line()
     }
 
-    /// Returns the purpose of a newcomer's request. Every other request counts as a visit: that of a
-    /// visitor whose session may continue, of a client that sends its tokens in a header, of a person
-    /// whom the application knows, and all requests in a room in which no visitor waits.
+    /// Returns the purpose of a newcomer's request. The request always counts as a visit if the
+    /// visitor's session may continue, if the client sends its tokens in a header, if the
+    /// application knows the person, or if no visitor ever waits in the room.
     pub(crate) fn purpose(
         &self,
         visitor: &Visitor,
@@ -85,8 +85,8 @@ impl RoomStage {
             return RequestPurpose::Visit;
         }
         match RequestPurpose::of(head.headers()) {
-            // Chromium opens WebSockets without Fetch Metadata. Other clients may state an origin too,
-            // but their own.
+            // Chromium opens WebSockets without Fetch Metadata. Clients that are not browsers may
+            // state an origin too, but it is their own.
             RequestPurpose::Visit
                 if head.headers().contains_key(SEC_WEBSOCKET_VERSION) && !is_same_origin(head) =>
             {
@@ -124,15 +124,15 @@ impl RoomStage {
     /// Returns the ticket with which the visitor of a lapsed session returns ahead of the line, or
     /// `None` if the visitor may not return.
     ///
-    /// A store remembers only for a limited time that a visitor has left, and forgets it with a
-    /// loss of its memory. The pass must not be older than this memory.
+    /// A store remembers only for a limited time that a visitor has left, and forgets this if it
+    /// loses its memory. The pass must not be older than this memory.
     pub(super) fn resuming(&self, pass: &Verified<Pass>, head: &RequestHead<'_>) -> Option<Ticket> {
         let grace = self.people.grace?;
         let now = self.clock.now();
         let rules = self.store.rules();
         let is_known = pass.last_check_in >= self.store.remembers_since()
             && now < pass.last_check_in + rules.timing().tickets_void_after();
-        // If the visitor has logged in since then, its lapsed session belongs to no person.
+        // A lapsed session from before the visitor's login belongs to no person.
         let is_of_person = Identities::is_person(pass.id) || self.identity_of(head).is_none();
         let is_in_time = now < pass.expires_at + grace;
         if is_known && is_of_person && is_in_time && !pass.is_ahead() {

@@ -1,10 +1,10 @@
 //! Visitors whose pass is genuine but does not admit them by itself, because it has expired or is
 //! from another site.
 //!
-//! The times in a pass from another site are by another clock, so they are not enough to admit its
-//! visitor. The store is asked for a slot ahead of the line, and the visitor gets a pass of this
-//! site. Its slot at the other site lapses by itself. A visitor can thus hold one slot at each site
-//! for a while. Each of its passes is covered by a slot at the site that has issued the pass.
+//! The times in a pass from another site were set by another clock, so they are not enough to admit
+//! its visitor. The store is asked for a slot ahead of the line, and the visitor gets a pass of
+//! this site. Its slot at the other site lapses by itself. A visitor can thus hold one slot at each
+//! site for a while. Each of its passes is covered by a slot at the site that has issued the pass.
 
 use std::time::Duration;
 
@@ -27,11 +27,11 @@ impl RoomStage {
             && !self.sessions.is_ended(pass)
     }
 
-    /// Returns whether the visitor of a pass from another site gets a slot here instead, as soon as
+    /// Returns whether the visitor of a pass from another site gets a slot of this site as soon as
     /// one is free.
     ///
-    /// The pass must not have expired longer ago than the clocks of two sites may differ, and the
-    /// visitor must not have left on this node.
+    /// The time since the pass expired must not exceed the difference that two sites' clocks may
+    /// have, and the visitor must not have left on this node.
     pub(crate) fn may_move(&self, pass: &Pass, now: Timestamp) -> bool {
         let leeway = if self.is_sliding() { Tokens::LEEWAY } else { Duration::ZERO };
         self.is_from_elsewhere(pass)

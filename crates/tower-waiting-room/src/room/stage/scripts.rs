@@ -53,9 +53,8 @@ impl RoomStage {
     /// Gives up the session or the place of a visitor. Once the store has been told, returns the
     /// answer, which deletes the token.
     ///
-    /// A first ticket has nothing to give up. With a person's ticket, nothing is given up either,
-    /// because the person may be active on another device, and giving up the place would end that
-    /// session too.
+    /// A first ticket has nothing to give up. A person's place is not given up either, because the
+    /// person may be active on another device, and that session would end with the place.
     ///
     /// # Cancel safety
     ///
@@ -73,8 +72,8 @@ impl RoomStage {
             Visitor::Proven(Opened::Ticket(ticket)) => {
                 let gives_up = ticket.placed && !Identities::is_person(ticket.id);
                 if gives_up {
-                    // The visitor may have been admitted since then. The store ends the session in
-                    // that case.
+                    // The visitor may have been admitted since it got the ticket. The store then
+                    // ends the session.
                     let until = now + self.store.rules().timing().longest_pass_lifetime();
                     self.sessions.end_by_ticket(ticket.id, now, until);
                 }
@@ -107,12 +106,12 @@ impl RoomStage {
         self.transfer_path.as_ref().is_some_and(|path| path.is_asked(head))
     }
 
-    /// Returns the address of the page that a link leads to, without the mark and the token of the
-    /// link, if the request opens a link.
+    /// If the request opens a link, returns the address of the page that the link leads to, without
+    /// the mark and the token of the link.
     ///
     /// The address is relative, because a router may have removed the first part of the path. Its
-    /// fragment is empty. Without one, a browser would keep that of the link (RFC 9110 section
-    /// 10.2.2).
+    /// fragment is empty. Without a fragment, a browser would keep that of the link (RFC 9110
+    /// section 10.2.2).
     #[inline]
     pub(crate) fn without_link(&self, head: &RequestHead<'_>) -> Option<HeaderValue> {
         self.transfer_path.as_ref()?;
@@ -149,7 +148,8 @@ impl RoomStage {
     /// the ticket has no place.
     ///
     /// A first ticket does not have a place yet, and a lapsed ticket no longer has one. No link is
-    /// made from a ticket that a node has reissued in an outage, because the link would hide that.
+    /// made from a ticket that a node has reissued in an outage, because the link would hide the
+    /// reissue.
     pub(crate) fn link(&self, ticket: &Ticket, now: Timestamp) -> Option<Response<Bytes>> {
         let rules = self.store.rules();
         if !ticket.placed || ticket.is_reissued() || rules.timing().has_lapsed(ticket, now) {

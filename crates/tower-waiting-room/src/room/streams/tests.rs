@@ -4,7 +4,7 @@ use waiting_room_core::Timestamp;
 
 use super::*;
 
-/// Counts how often it is woken.
+/// A waker that counts how often it is called.
 #[derive(Default)]
 struct Woken(AtomicU32);
 
@@ -26,7 +26,7 @@ fn ticket(id: u128) -> Ticket {
     ticket
 }
 
-/// Opens a stream for a visitor at this order, and lets it wait.
+/// Opens a stream for a visitor at this place in the order, and lets the stream wait.
 fn waiting(streams: &Arc<Streams>, order: u64, now: Instant) -> (StreamPlace, Arc<Woken>) {
     let place = streams.open(&ticket(order.into()), order, None, now).unwrap();
     place.standing(now);
@@ -72,7 +72,7 @@ fn each_turn_wakes_the_stream_that_moves_to_the_front() {
         let woken = all.iter().map(|(_, woken)| count(woken)).sum::<u32>();
         assert_eq!((woken, count(&all[turn + 8].1)), (u32::try_from(turn).unwrap() + 1, 1));
     }
-    // The first stream waits again, and the one that it displaces no longer looks often.
+    // The first stream waits again, and the stream that it displaces no longer checks often.
     all[0].0.moves(0, false);
     assert!(all[0].0.standing(now).unwrap().is_front);
     assert!(!all[19].0.standing(now).unwrap().is_front);
@@ -119,7 +119,7 @@ fn each_visitor_has_one_stream_at_the_front_and_the_others_follow_its_turn() {
     streams.call(now);
     let woken: Vec<_> = tabs.iter().chain(&others).map(|(_, woken)| count(woken)).collect();
     assert_eq!(woken[..15], [1, 0, 0, 0, 1, 0, 0, 0, 1, 1, 1, 1, 1, 1, 0]);
-    // The next tab of a visitor learns of its turn at once, and the last one makes way.
+    // Each turn calls the visitor's next tab, and the last turn calls another visitor's stream.
     for (place, woken) in &tabs[..4] {
         assert_eq!((count(woken), count(&others[6].1)), (1, 0));
         place.moves(0, true);
@@ -156,7 +156,7 @@ fn first_tickets_take_half_of_the_streams_and_people_in_line_the_others() {
         ticket.placed = is_placed;
         streams.open(&ticket, who.into(), here(who / 10), now)
     };
-    // Ten networks take as many streams with first tickets as they are given, and then a person comes.
+    // Twenty networks open as many streams with first tickets as they can, before people come.
     let attack: Vec<_> = (0..200).map(|who| open(who, false)).collect();
     assert_eq!(attack.iter().flatten().count(), 100);
     assert_eq!(attack.last().unwrap().as_ref().err(), Some(&NotOpened::Full));
@@ -180,7 +180,7 @@ fn an_unread_stream_gives_up_its_place() {
     assert_eq!((slow.standing(now), count(&woken), streams.len()), (None, 1, 2));
     assert!(!slow.waits(later, Waker::noop()));
     assert!(read.standing(now).is_some());
-    // The place is no longer there, so nothing is removed twice.
+    // The stream has already been removed, so dropping its place removes nothing.
     drop(slow);
     assert_eq!(streams.len(), 2);
     drop(third);

@@ -73,8 +73,8 @@ fn a_file_is_noticed_however_it_is_replaced() {
     scene.becomes("copied");
 }
 
-/// Kubernetes mounts a `ConfigMap` with links like the first two. No event in the folder of the link
-/// tells that the target of a link to another folder has changed.
+/// Kubernetes mounts a `ConfigMap` with links like the first two. If the target is in another
+/// folder, a change of the target causes no event in the folder of the link.
 #[cfg(unix)]
 #[test]
 fn a_link_to_a_link_is_followed_into_another_folder() {

@@ -111,7 +111,7 @@ fn cookies_beyond_sixteen_kibibytes_are_not_searched() {
     assert!(candidates(&cookies(&[&filler, &ours])).is_empty());
 }
 
-/// Whatever else a client sends under our names, only so much of it is looked at.
+/// Only a bounded part of what a client sends in the cookies and in the header is read.
 #[test]
 fn items_and_copies_beyond_the_bounds_are_not_read() {
     let items = |empty: usize| candidates(&request::<_, &str>(&[",".repeat(empty) + "T"], &[]));
@@ -238,7 +238,7 @@ fn naive(lines: &[Vec<u8>]) -> Vec<Vec<u8>> {
 const PIECES: [&str; 10] = ["wr-a=", "wr-a", "=", ";", "; ", " ", "\t", "\"", "x", "é"];
 
 proptest! {
-    /// Of the first four candidates up to a valid pass, the best one is found, and the first of equals.
+    /// Among the first four candidates, up to a valid pass, the first of the best ones is found.
     #[test]
     fn the_token_that_takes_precedence_is_found(
         lines in prop::collection::vec(0..8_usize, 0..4),

@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn more_concurrency_with_more_throughput_is_faster() {
         assert!(!says_more_is_not_faster(20, |n| 10.0 * n, |_| 0.1));
-        // More requests in flight are faster even if each request takes slightly longer.
+        // Running more requests at once is faster even if each request takes slightly longer.
         assert!(!says_more_is_not_faster(20, |n| 10.0 * n, |n| 0.1 + n / 1_000.0));
     }
 

@@ -41,7 +41,7 @@ impl Classes {
     ///
     /// Of the classes that have waiting requests and fewer running requests than reserved permits,
     /// the lowest is served next. If there is no such class, the class with the lowest number after
-    /// aging is served next: the number of a class is lowered by one for each full aging period
+    /// aging is served next. Aging lowers the number of a class by one for each full aging period
     /// that its oldest request has waited. Only the oldest request of each class matters, because
     /// the others have not waited as long.
     fn next_class(

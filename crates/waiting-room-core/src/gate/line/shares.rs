@@ -1,7 +1,7 @@
 //! A line in order of arrival, in which no tenant has more than a share of the queue.
 //!
-//! The other requests of a tenant that has its share wait behind the line. Whenever one of its
-//! requests leaves the line, the next one joins the end:
+//! Once a tenant has its share in line, its other requests wait behind the line. Whenever one of
+//! its requests leaves the line, its next request joins the end:
 //!
 //! ```text
 //! in line   ──► a b a c d      served in order of arrival
@@ -9,7 +9,7 @@
 //! ```
 //!
 //! If no tenant has more than its share, or there is only one tenant, requests are therefore served
-//! exactly in order of arrival. Nothing is refused that only one tenant wants.
+//! exactly in order of arrival. A tenant that is alone can use the whole queue.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -19,18 +19,18 @@ use crate::{
     gate::waiters::{Id, Waiters},
 };
 
-/// A line in which each tenant has a share. Tenant 0, which is unknown, may be anyone, so its
-/// requests are all in line.
+/// A line in which each tenant has a share. Tenant 0 stands for all unknown clients, so all of its
+/// requests are in line.
 #[derive(Default)]
 pub(in crate::gate) struct QueueShares {
     line: Lane,
     /// The tenants with waiting requests.
     tenants: HashMap<u64, Tenant>,
-    /// The tenants with requests behind the line, ordered by their number.
+    /// The tenants with requests behind the line, ordered by the number of these requests.
     by_rest: BTreeSet<(usize, u64)>,
     /// The number of requests that a tenant may have in line.
     share: usize,
-    /// The number of all requests.
+    /// The number of requests in the line and behind it.
     len: usize,
 }
 
@@ -43,7 +43,7 @@ struct Tenant {
 }
 
 impl QueueShares {
-    /// Creates the line of a queue of this length. A share is an eighth of it.
+    /// Creates a line for a queue of this length. A share is an eighth of the length.
     pub(in crate::gate) fn new(queue: u32) -> Self {
         Self { share: (queue as usize / 8).max(1), ..Self::default() }
     }
@@ -52,7 +52,7 @@ impl QueueShares {
         tenant == 0 || self.tenants.get(&tenant).is_none_or(|of| of.in_line < self.share)
     }
 
-    /// Changes the requests of a tenant behind the line.
+    /// Applies a change to the requests that a tenant has behind the line.
     fn change<T>(&mut self, tenant: u64, change: impl FnOnce(&mut Lane) -> T) -> T {
         let rest = &mut self.tenants.entry(tenant).or_default().rest;
         self.by_rest.remove(&(rest.len(), tenant));
@@ -69,7 +69,7 @@ impl QueueShares {
         self.line.push(id, waiters);
     }
 
-    /// Lets the next request of a tenant join the line, because one has left it.
+    /// Lets the next request of a tenant join the line after another of its requests has left it.
     fn left(&mut self, tenant: u64, waiters: &mut Waiters) {
         self.len -= 1;
         let Some(of) = self.tenants.get_mut(&tenant) else { return };
@@ -138,7 +138,7 @@ impl Line for QueueShares {
     }
 
     fn oldest(&self, waiters: &Waiters) -> Option<Timestamp> {
-        // The requests behind the line came after those of the same tenant in line.
+        // A tenant's requests behind the line arrived after its requests in line.
         self.line.iter(waiters).map(|id| waiters[id].since).min()
     }
 

@@ -182,7 +182,7 @@ mod tests {
                 dealt[nth][usize::try_from(lane).unwrap()] += 1;
             }
         }
-        // Each lane is expected 78 times, with a standard deviation of 9.
+        // Each lane is expected to be dealt 78 times, with a standard deviation of 9.
         for (nth, counts) in dealt.iter().enumerate() {
             assert!(counts.iter().all(|count| (35..130).contains(count)), "{nth}: {counts:?}");
         }

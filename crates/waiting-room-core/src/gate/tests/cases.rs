@@ -1,5 +1,5 @@
-//! Cases that the model does not draw, such as exact borders, large crowds and errors, and those
-//! that the promises name.
+//! Cases that the random tests do not cover, such as exact borders, large crowds and errors, and
+//! the cases that the promises name.
 
 use super::*;
 use crate::error::ConfigErrorKind;

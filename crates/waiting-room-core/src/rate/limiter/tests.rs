@@ -53,7 +53,7 @@ fn a_charge_that_is_settled_repeatedly_counts_once() {
         limiter.settle(ann, 0, &mut charge, 12, NOW);
         assert_eq!(limiter.look(ann, 0, 0, NOW).remaining, 0, "{algorithm:?}");
 
-        // A charge of nothing gives the key no place, and can be settled as well.
+        // A charge of zero units gives the key no place, and can also be settled.
         let bob = key("bob");
         let (_, mut charge) = limiter.charge(bob, 0, 0, NOW).unwrap();
         for (cost, remaining) in [(0, 10), (4, 6), (1, 9), (0, 10)] {

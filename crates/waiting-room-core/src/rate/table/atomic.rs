@@ -374,8 +374,8 @@ impl fmt::Debug for AtomicTable {
 }
 
 impl Group {
-    /// The place of a key in its two groups, or the place that it gets if it has none: a free place
-    /// if there is one, preferably in the first group, or otherwise that of the least used key.
+    /// The place of a key in its two groups. A key without a place gets a free place, preferably in
+    /// the first group, or else the place of the least used key.
     ///
     /// The keys are read under the lock, but the numbers may change while they are compared. At
     /// worst, a key that is not the least used loses its place, which does no harm.

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// The times of all units of cost that a meter allows for these requests.
+/// The time of each unit of cost that a meter allows for these requests.
 fn passed<M: Meter>(meter: &M, steps: &[Step], start: Timestamp) -> Vec<u64> {
     let mut state = M::State::default();
     let mut now = start;
@@ -112,11 +112,11 @@ fn allows_its_limit<M: Meter>(meter: &M, start: Timestamp) -> TestCaseResult {
     Ok(())
 }
 
-/// The source of V38 states a bound of 3C for a window of length T. The source assumes that the
-/// bucket can be filled twice before anything leaks out, but a full bucket cannot be filled again.
-/// The bound of 3C is therefore never reached. A full bucket, plus the amount that leaks out of the
-/// bucket in T, is 2C. This is the exact maximum for a closed window. For a half-open window, the
-/// maximum is 2C − 1.
+/// The source of example V38 (see `worked_examples.rs`) states a bound of 3C for a window of length
+/// T. The source assumes that the bucket can be filled twice before anything leaks out, but a full
+/// bucket cannot be filled again. The bound of 3C is therefore never reached. A full bucket, plus
+/// the amount that leaks out of the bucket in T, is 2C. This is the exact maximum for a closed
+/// window. For a half-open window, the maximum is 2C − 1.
 #[test]
 fn v38_a_greedy_client_gets_exactly_twice_the_capacity() {
     for capacity in 1..=12 {
@@ -130,8 +130,8 @@ fn v38_a_greedy_client_gets_exactly_twice_the_capacity() {
     }
 }
 
-/// The client gets exactly twice the limit because the estimate is rounded down, as in V34. Without
-/// rounding, the client would get one less.
+/// The client gets exactly twice the limit because the estimate is rounded down, as in example V34.
+/// Without rounding, the client would get one less.
 #[test]
 fn knowing_the_boundary_gains_twice_the_limit_of_a_sliding_counter() {
     let counter = SlidingCounter::new(&Quota::per_minute(100));

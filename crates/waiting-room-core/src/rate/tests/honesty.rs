@@ -71,8 +71,8 @@ fn is_honest_after_a_jump<M: Meter>(meter: &M, steps: &[Step], back: u64) -> Tes
     Ok(())
 }
 
-/// Compares the numbers in a decision with the decisions at the times that it names, and one
-/// nanosecond earlier.
+/// Compares the numbers in a decision with the decisions at the times that these numbers name, and
+/// one nanosecond before those times.
 fn keeps_its_word<M: Meter>(
     meter: &M,
     state: &M::State,

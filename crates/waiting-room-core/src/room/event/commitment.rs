@@ -25,8 +25,8 @@ pub struct Commitment([u8; 32]);
 
 /// The number of a visitor in the draw of an event and, after the draw, its place.
 ///
-/// A ticket contains the number, so it survives a restart of the room. With the number, the visitor
-/// can recompute its place from what is published after the start.
+/// A ticket contains the number, so the number survives a restart of the room. With the number, the
+/// visitor can recompute its place from what is published after the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Entrant {

@@ -19,7 +19,7 @@
 //! draw is then settled one and a half check-in intervals after the start, when every present
 //! entrant has checked in. Until then, the ticket of an entrant that has checked in between the
 //! start and the loss tells how many entrants with better places were no longer waiting, because
-//! they were inside, had left or were away. These entrants do not delay any other.
+//! they were inside, had left or were away. These entrants do not delay the others.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -80,8 +80,8 @@ impl Drawing {
     /// The maximum number of departed entrants that are remembered. Entrants beyond this number
     /// count as ahead until all entrants have checked in.
     const MAX_DEPARTED: usize = 1 << 20;
-    /// The longest time from the start to the first operation if any entrant is present, because
-    /// the first of them check in within about three seconds.
+    /// The longest possible time from the start to the first operation if entrants are present: the
+    /// first of them check in within about three seconds.
     const PROMPT: Duration = Duration::from_secs(5);
     /// The number of departed entrants whose places one operation computes, at about 14 µs each.
     const PLACES_AT_ONCE: usize = 8;
@@ -132,9 +132,9 @@ impl Drawing {
         }
     }
 
-    /// Starts the event with the start `at`, which the room notices at `now`: freezes the number of
-    /// entrants, unless the room has lost its state or has slept through the whole prequeue. Such a
-    /// room learns the number from the tickets that entrants present until `settled_at`.
+    /// Starts the event. Its start was at `at`, and the room notices it at `now`. Freezes the
+    /// number of entrants, unless the room has lost its state or ran no operation in the prequeue.
+    /// Such a room learns the number from the tickets that entrants present until `settled_at`.
     pub(in crate::room) fn start(
         &mut self,
         at: Timestamp,
@@ -143,8 +143,8 @@ impl Drawing {
         is_complete: bool,
     ) {
         if self.started.is_none() {
-            // If the room has slept through the start, no entrant counts as present, so all of them
-            // get the time to check in.
+            // If the room ran no operation around the start, no entrant counts as present, so all
+            // of them get time to check in.
             let is_awake = now.since(at) <= Self::PROMPT;
             let moves_from = (is_complete && is_awake).then_some(FIRST_ARRIVAL);
             self.started = Some(Started { at, settled_at, moves_from });
@@ -226,8 +226,8 @@ impl Drawing {
         }
     }
 
-    /// Takes note of the position on a ticket from before a loss of state: of the entrants with
-    /// better places, only those ahead of this position were still waiting.
+    /// Takes note of the position on a ticket that was issued before a loss of state. Of the
+    /// entrants with better places, only those ahead of this position were still waiting.
     pub(in crate::room) fn recall(&mut self, number: u32, place: u32, position: u32) {
         if self.gone_before.len() < Self::MAX_DEPARTED {
             self.gone_before.entry(number).or_insert(place.saturating_sub(position));
@@ -260,7 +260,7 @@ impl Drawing {
         self.drawn.as_ref().map(|drawn| &drawn.reveal)
     }
 
-    /// Returns whether the event has started, but the number of entrants is not known yet.
+    /// Returns whether the event has started while the number of entrants is still unknown.
     pub(in crate::room) const fn is_recovering(&self) -> bool {
         self.started.is_some() && self.drawn.is_none()
     }

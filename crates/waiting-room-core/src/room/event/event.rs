@@ -1,4 +1,4 @@
-//! One event: when it takes place, and which rules it overrides.
+//! One event: its times, and the rules that it overrides.
 
 use std::time::Duration;
 
@@ -132,7 +132,7 @@ impl Event {
         )
     }
 
-    /// Overrides the session duration, for visitors who are admitted, or whose session is renewed,
+    /// Overrides the session duration of visitors who are admitted, or whose sessions are renewed,
     /// during the event.
     #[must_use]
     pub fn session_duration(self, duration: Duration) -> Self {

@@ -42,7 +42,8 @@ use crate::{
 /// The secret from which the order of a draw is derived: 256 random bits, used for one event.
 ///
 /// All nodes of a room use the same seed. The seed is kept secret until the start of the event, so
-/// its [`Debug`](fmt::Debug) form does not contain it. It can be parsed from 64 hexadecimal digits.
+/// its [`Debug`](fmt::Debug) form does not contain it. A seed can be parsed from 64 hexadecimal
+/// digits.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Seed([u8; 32]);
 
@@ -79,8 +80,8 @@ pub struct Lottery {
 
 /// Everything that is published about a draw that has taken place.
 ///
-/// The [`Display`](fmt::Display) form is the text whose digest is the key of the draw. It contains
-/// the seed.
+/// The [`Display`](fmt::Display) form is the text whose digest is the key of the draw. This text
+/// contains the seed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reveal {
     lottery: Lottery,
@@ -157,8 +158,8 @@ impl Lottery {
     /// order is unknown to everyone while visitors can still enter. The room has to obtain the value
     /// before it can admit the entrants.
     ///
-    /// `source` describes which value is used, precisely enough for anyone to look it up. It is part
-    /// of the commitment.
+    /// `source` describes which value is used, precisely enough for anyone to look it up. The
+    /// description is part of the commitment.
     ///
     /// # Errors
     ///
@@ -194,8 +195,8 @@ impl Lottery {
         Commitment::new(Sha256::digest(text).into())
     }
 
-    /// Reveals the seed, when the number of entrants is final. With a
-    /// [beacon](Self::beacon), `value` is the public random value as text.
+    /// Reveals the seed once the number of entrants is final. With a [beacon](Self::beacon),
+    /// `value` is the public random value as text.
     ///
     /// # Errors
     ///
@@ -305,7 +306,7 @@ impl fmt::Display for Lines<'_> {
     }
 }
 
-/// Checks a text that becomes one line of a hashed text.
+/// Checks a string that becomes one line of the text to hash.
 fn check_text(field: &'static str, text: &str) -> Result<(), ConfigError> {
     let is_fine = (1..=Lottery::MAX_BEACON_LEN).contains(&text.len());
     if is_fine && !text.chars().any(char::is_control) {

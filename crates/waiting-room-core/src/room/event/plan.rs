@@ -1,5 +1,4 @@
-//! What is planned for a room, as stores keep it: its own rules, its events, and the draw that has
-//! taken place.
+//! The plan of a room, as stores keep it: its own rules, its events, and the latest draw.
 
 use std::time::Duration;
 
@@ -12,8 +11,8 @@ use crate::{
 
 /// The plan of a room, as a store keeps and returns it.
 ///
-/// An operator changes the rules and the [`Schedule`]. The plan contains both, and what a store
-/// adds to them: the latest draw.
+/// An operator changes the rules and the [`Schedule`]. The plan contains both, and the latest draw,
+/// which the store adds.
 ///
 /// ```
 /// use waiting_room_core::{RoomRules, Timestamp, room::event::{Event, RoomPlan, Schedule}};
@@ -32,7 +31,7 @@ pub struct RoomPlan {
     pub rules: RoomRules,
     /// The events of the room.
     pub schedule: Schedule,
-    /// What is published about the latest draw, or `None` before the first draw.
+    /// The published data of the latest draw, or `None` before the first draw.
     #[cfg(feature = "lottery")]
     pub reveal: Option<Reveal>,
 }
@@ -76,13 +75,13 @@ impl RoomPlan {
         self.validate()
     }
 
-    /// Replaces the events with those that a starting node of a shared room is configured with, for
-    /// example a node of another release. The seeds of the release are added to those that are
+    /// Replaces the events with those in the configuration of a starting node of a shared room,
+    /// such as a node of another release. The seeds of the release are added to those that are
     /// known.
     ///
-    /// A starting node must not change what has begun for the visitors of all other nodes: the
-    /// rules of [`Schedule::change`] apply to an event in progress, and such an event stays even if
-    /// the release lacks it. All other events are those of the release. As in [`Schedule::new`],
+    /// The visitors of all other nodes rely on an event in progress, so a starting node must not
+    /// change it freely: the rules of [`Schedule::change`] apply, and the event stays even if the
+    /// release lacks it. All other events are those of the release. As in [`Schedule::new`],
     /// they may already be running or over.
     ///
     /// # Errors

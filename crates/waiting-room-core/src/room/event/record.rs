@@ -14,7 +14,7 @@ use crate::{
     },
 };
 
-/// A schedule in a form that can be serialized, for the nodes of a store that share it.
+/// A schedule in a form that can be serialized, for the nodes that share a store.
 ///
 /// A record contains the secret seeds of the draws, because every node needs them at the start. The
 /// record must be kept as secret as the seeds, so its [`Debug`](fmt::Debug) form shows none of its

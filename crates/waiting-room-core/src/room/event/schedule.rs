@@ -153,8 +153,8 @@ impl Schedule {
         Ok(self.events.remove(position))
     }
 
-    /// Replaces all events, for example after a configuration file has changed. Events are the same
-    /// if they have the same name.
+    /// Replaces all events, for example after a configuration file has changed. Two events are the
+    /// same if they have the same name.
     ///
     /// An event that is no longer in the list is removed. The same rules apply as for
     /// [`add`](Self::add) and [`change`](Self::change).

@@ -46,7 +46,7 @@ impl Schedule {
         self.lotteries.iter().find(|lottery| lottery.event() == event.name)
     }
 
-    /// Returns the name of the event and the digits of the seed of each known draw.
+    /// Returns, for each known draw, the name of the event and the digits of the seed.
     #[cfg(feature = "serde")]
     pub(super) fn seeds(&self) -> Vec<(String, String)> {
         let lotteries = self.lotteries.iter();

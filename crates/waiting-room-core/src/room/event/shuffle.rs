@@ -39,7 +39,7 @@ impl Shuffle {
     /// The number of rounds, as in Ethereum's consensus specification.
     pub const ROUNDS: usize = 90;
 
-    /// Creates the order of this number of entrants that the key determines.
+    /// Creates the order that the key determines for this number of entrants.
     pub(super) fn new(key: [u8; 32], entrants: u32) -> Self {
         let pivot = |round| {
             let digest = Sha256::new_with_prefix(key).chain_update([number(round)]).finalize();
@@ -102,7 +102,7 @@ impl Shuffle {
         let pivot = self.pivots[round];
         // This is `pivot - index` modulo the number of entrants, without overflow.
         let partner = if pivot >= index { pivot - index } else { self.entrants - (index - pivot) };
-        // Both entrants of a pair read the same bit, that of the higher index.
+        // Both entrants of a pair read the same bit: the bit of the higher index.
         let bit = index.max(partner);
         let byte = bits(bit / 256)[(bit % 256 / 8) as usize];
         match byte >> (bit % 8) & 1 {

@@ -204,7 +204,7 @@ fn two_events_that_overlap_are_refused_and_both_are_named() {
         "start is 1970-01-01T00:33:19Z in event \"late\", \
          expected at or after the end of event \"doors\", 1970-01-01T00:33:20Z",
     );
-    // A prequeue belongs to its event.
+    // A prequeue must not overlap with another event either.
     assert_refused(
         Schedule::new([doors(), plain("early", 100, 600)]),
         Contradicts,

@@ -79,7 +79,7 @@ struct Crowd {
 }
 
 impl Crowd {
-    /// Visitors of whom the first arrives at `from`, and each further one 10 ms later.
+    /// Creates visitors who arrive 10 ms apart, the first of them at `from`.
     fn new(size: usize, from: Timestamp) -> Self {
         let times = (0..size).map(|who| from + Duration::from_millis(10 * who as u64));
         let due = times.enumerate().map(|(who, time)| Reverse((time, who))).collect();
@@ -148,7 +148,7 @@ fn in_the_prequeue_visitors_get_places_and_numbers_but_no_slots() {
     assert!(numbers.into_iter().eq(1..=30));
     let Visitor::Waiting(ticket, reason) = &crowd.visitors[3] else { panic!() };
     assert_eq!((reason.to_string().as_str(), ticket.placed), ("prequeue", true));
-    // The order is not known before the draw, and no wait either.
+    // Before the draw, neither the order nor the wait is known.
     assert_eq!((ticket.shown_position, ticket.wait), (None, None));
     let event = room.snapshot(at(1_599)).event.unwrap();
     assert_eq!((event.is_prequeue, event.entrants, event.starts_in.as_secs()), (true, 30, 1));
@@ -164,7 +164,7 @@ fn at_the_start_entrants_are_admitted_in_the_drawn_order_before_others() {
     crowd.run(&mut room, at(1_640));
     let shuffle = reveal(&room).verify(&doors_commitment()).unwrap();
     assert_eq!(shuffle.entrants(), 60);
-    // The numbers are in the order of the second touches, which the tickets contain.
+    // The numbers, which the tickets contain, are in the order of the second touches.
     let places: Vec<_> = (0..60)
         .map(|who| match &crowd.visitors[who] {
             Visitor::Waiting(ticket, _) => {
@@ -194,7 +194,7 @@ fn an_early_visitor_without_a_place_is_behind_entrants_that_have_not_moved_yet()
     crowd.due.clear();
     (0..60).for_each(|number| _ = crowd.add(millis(1_591_000 + number)));
     crowd.run(&mut room, at(1_599));
-    // The first operation after the start moves a part of the entrants only.
+    // The first operation after the start moves only some of the entrants.
     crowd.ask(&mut room, 0, millis(1_600_001));
     assert_eq!((crowd.ticket(0).entrant, crowd.ticket(0).shown_position), (None, Some(61)));
 }
@@ -230,7 +230,7 @@ fn no_visitor_is_early_and_all_learn_the_result_within_three_seconds() {
         .collect();
     assert!(decided.iter().all(|time| *time >= at(1_600)), "{:?}", decided.iter().min());
     assert_eq!(crowd.admitted().len(), 500);
-    // They come in each half second, and not all at once.
+    // The check-ins are spread over all half seconds.
     for half in 0..4 {
         let from = at(1_600) + Duration::from_millis(500) * half;
         let is_in = |time: &&Timestamp| (from..from + Duration::from_millis(500)).contains(*time);
@@ -252,7 +252,7 @@ fn an_early_entrant_waits_for_better_places_only_until_their_turns_pass() {
     crowd.due.clear();
     crowd.ask(&mut room, last, at(1_600));
     assert_eq!(crowd.ticket(last).shown_position, Some(20));
-    // The others count until one and a half of their own intervals are over.
+    // The others count as ahead until one and a half of their own intervals have passed.
     crowd.ask(&mut room, last, at(1_602));
     let shown = crowd.ticket(last).shown_position.unwrap();
     assert!(shown > 1, "{shown}");
@@ -271,7 +271,7 @@ fn entrants_that_were_away_before_the_start_keep_no_slot_idle() {
     crowd.due = due.into();
     crowd.run(&mut room, at(1_604));
     assert_eq!(crowd.admitted().len(), 10, "all slots are taken within a few seconds");
-    // The ten are those with the best places of all who stayed.
+    // The ten visitors inside have the best places of all who stayed.
     let shuffle = reveal(&room).verify(&doors_commitment()).unwrap();
     let mut places: Vec<_> = (0..200)
         .filter(|who| who % 4 == 0)
@@ -336,7 +336,8 @@ fn the_estimate_of_the_wait_begins_anew_at_the_start() {
     let mut room = room(rules.new_users_per_minute(6), plain());
     let mut crowd = Crowd::new(60, at(1_010));
     crowd.run(&mut room, at(1_604));
-    // The room has admitted nobody for ten minutes, and still expects one visitor in ten seconds.
+    // The room has admitted nobody for ten minutes, and still expects to admit one visitor every
+    // ten seconds.
     let wait = crowd.ticket(40).wait.unwrap();
     assert!((300..=420).contains(&wait.p50.as_secs()), "{wait:?}");
 }
@@ -393,7 +394,7 @@ fn two_events_follow_each_other_and_the_drawn_order_outlives_its_event() {
         before.iter().map(|number| number.map(|place| place - 1)).collect::<Vec<_>>(),
         shown
     );
-    // In the next prequeue, they get new numbers.
+    // In the next prequeue, these entrants get new numbers.
     crowd.run(&mut room, at(3_600));
     assert!(places(&crowd).iter().all(Option::is_none));
     crowd.run(&mut room, at(4_010));

@@ -450,8 +450,8 @@ fn count<'a, P: Payload + 'a>(
     })
 }
 
-/// Returns which two adjacent parts should be joined after the part at `index` has lost an entry,
-/// by the index of the lower one. They are joined if the part at `index` is at most a quarter full
+/// Returns the index of the lower of two adjacent parts that should be joined after the part at
+/// `index` has lost an entry. They are joined if the part at `index` is at most a quarter full
 /// and the joined part would be at most half full.
 fn joined<T>(index: usize, most: usize, parts: &[T], len: impl Fn(&T) -> usize) -> Option<usize> {
     if len(&parts[index]) > most / 4 {

@@ -98,7 +98,7 @@ fn a_ticket_that_has_lapsed_has_no_head_start() {
     let again = waits(room.check_in(&guest, at(401)));
     assert_eq!((again.head_start, again.first_seen), (HeadStart::NONE, at(401)));
     assert_eq!(again.shown_position, Some(2));
-    // Nor has the place that its visitor has got instead.
+    // The visitor's new place has no head start either.
     let again = waits(room.check_in(&guest, at(402)));
     assert_eq!(
         (again.head_start, again.arrival(), again.shown_position),
@@ -113,7 +113,8 @@ fn a_session_that_has_lapsed_continues_ahead_of_the_line() {
     let next = waits(room.check_in(&next, at(80)));
     assert_eq!(Ticket::resuming(&old, at(90)), None);
     let back = Ticket::resuming(&old, at(91)).unwrap();
-    // The limit holds: the next visitor is present, but the slot is free for the one ahead of it.
+    // The limit holds: although the next visitor is present, the free slot is for the visitor ahead
+    // of it.
     let new = pass(room.check_in(&back, at(91)));
     assert!(matches!(room.check_in(&next, at(91)), Verdict::Wait { .. }));
     assert_eq!((new.id, new.accepted_at), (old.id, at(91)));
@@ -166,7 +167,7 @@ fn no_visitor_returns_during_a_pause() {
     assert!(matches!(verdict, Verdict::Wait { reason: Reason::QueuedRecovery, .. }));
 }
 
-/// The pass of a visitor that another site has admitted, and that came there at this time.
+/// The pass of a visitor who came to another site at this time and was admitted there.
 fn from_elsewhere(who: u128, secs: u64) -> Pass {
     let bucket = u32::try_from(at(secs).as_secs() / 60).unwrap();
     Pass::new(id(who), bucket, at(secs), at(secs), at(secs) + Duration::from_secs(90))
@@ -184,7 +185,7 @@ fn a_visitor_of_another_site_takes_a_free_slot_ahead_of_the_line() {
     let new = pass(moves(&mut room, &from_elsewhere(3, 1), 4));
     assert_eq!((new.id, new.accepted_at, new.expires_at), (id(3), at(4), at(94)));
     waits(room.check_in(&next, at(4)));
-    // The same pass again leads to the same session.
+    // Presenting the same pass again leads to the same session.
     assert_eq!(pass(moves(&mut room, &from_elsewhere(3, 1), 5)).accepted_at, at(4));
     assert_eq!((room.snapshot(at(5)).active, room.snapshot(at(5)).new_in_last_minute), (1, 2));
 }
@@ -266,8 +267,9 @@ proptest! {
         prop_assert_eq!(HeadStart::from_bits(start.bits()), start);
     }
 
-    /// The bound on starvation: with head starts of up to 90 s, a slot never goes to a visitor while
-    /// a present one has none, free or reserved, who came more than 90 s before it.
+    /// The bound on starvation: with head starts of up to 90 s, a visitor never gets a slot while
+    /// another visitor, who is present and came more than 90 s earlier, has neither a free nor a
+    /// reserved slot.
     #[test]
     fn no_visitor_is_overtaken_by_one_later_than_the_longest_head_start(
         mut guests in guests(),

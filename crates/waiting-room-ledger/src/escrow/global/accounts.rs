@@ -1,6 +1,6 @@
-//! The accounts of all sites, and sums over them.
+//! The accounts of all sites, and sums over these accounts.
 //!
-//! The sums are updated with each change of an account, so that no message requires a pass over all
+//! The sums are updated with each change of an account, so that no message requires a loop over all
 //! sites.
 
 use std::{
@@ -32,7 +32,7 @@ pub(super) struct Accounts {
     unknown: usize,
     /// The sites that lack slots, in the order in which they are served.
     short: BTreeSet<(Turn, SiteId)>,
-    /// The sites with unused slots, by the time at which they were last asked for them.
+    /// The sites with unused slots, by the time at which a site was last asked for its slots.
     rich: BTreeSet<(Timestamp, SiteId)>,
     /// The sites by the next time at which their contribution changes without a message.
     due: BTreeSet<(Timestamp, SiteId)>,
@@ -49,8 +49,8 @@ pub(super) struct Unkept {
 }
 
 impl Unkept {
-    /// Drops the claims on an account that has ended. Otherwise they would pile up as long as there
-    /// is no keeper.
+    /// Drops the claims on an account that has ended. Otherwise, the claims would pile up as long
+    /// as there is no keeper.
     fn forget_claims(&mut self, site: SiteId) {
         self.claims.retain(|claim| claim.site != site);
     }
@@ -98,7 +98,7 @@ impl Accounts {
         }
     }
 
-    /// Declares that everything is kept.
+    /// Declares that the keeper has stored all changes.
     pub(super) fn forget_changes(&mut self) {
         self.unkept = Unkept::default();
     }
@@ -156,8 +156,8 @@ impl Accounts {
         move_in(&mut self.due, site, old.changes_at, new.changes_at);
     }
 
-    /// Returns whether the contributions are those of the accounts at this time, and add up to the
-    /// sums. For debug assertions.
+    /// Returns whether the contributions match the accounts at this time, and add up to the sums.
+    /// For debug assertions.
     pub(super) fn are_counted(&self, now: Timestamp) -> bool {
         let members = self.by_site.iter().map(|(&site, (member, _))| (site, member.clone()));
         let counted = Self::new(members, self.rules, now);
@@ -208,8 +208,8 @@ impl Accounts {
         !self.short.is_empty()
     }
 
-    /// Shares out up to `free` slots, of which there is at least one, to the visitors who have
-    /// waited longest of all that lack a slot.
+    /// Distributes up to `free` slots, at least one, to the visitors who have waited longest of all
+    /// visitors without a slot.
     ///
     /// If these visitors are at several sites and there are too few slots, each site gets a share
     /// in proportion to the number of its visitors, and at least one slot. The sites that have

@@ -20,7 +20,7 @@ impl GlobalLedger {
     /// No answer may be sent before all earlier changes are stored, not even the answer to a
     /// message that has changed nothing: it carries totals, which may include a grant that is not
     /// stored yet. Changes that could not be stored are kept and [merged](Changes::merge) with
-    /// newer ones. Otherwise, an answer may grant slots that the next ledger does not know.
+    /// newer ones. Otherwise, an answer may grant slots that the next ledger does not know about.
     ///
     /// If the keeper answers that another ledger has taken over, no message may be sent at all. A
     /// heartbeat that reports nothing new changes nothing here.
@@ -35,21 +35,22 @@ impl GlobalLedger {
     /// Creates a ledger that continues where another one stopped, from everything that the keeper
     /// returned when this ledger [took over](Kept::take_over) with `term`.
     ///
-    /// It grants free slots at once. The lease of each open account begins anew, and the slots of a
-    /// closed account are free after a whole session, as if the account had been closed just now. A
-    /// visitor of a site that has not reported to this ledger cannot be claimed.
+    /// The new ledger grants free slots at once. The lease of each open account begins anew, and
+    /// the slots of a closed account are free after a whole session, as if the account had been
+    /// closed just now. The slot of a visitor cannot be claimed from a site that has not reported
+    /// to this ledger.
     ///
-    /// So each restoration extends the time for which the slots of a dead site are held, and they are
-    /// never free if ledgers are restored more often than once in
+    /// So each restoration extends the time for which the slots of a dead site are held. Such slots
+    /// are never free if ledgers are restored more often than once in
     /// [`reclaim_after`](EscrowRules::reclaim_after), 422 s by default.
     ///
     /// # Errors
     ///
-    /// Returns an error if `term` is not the one that was kept, because this ledger has not taken
-    /// over or another one has since. It is also an error if the keeper has returned something
-    /// impossible: no site, an invalid rule, more slots returned than granted, slots of a site
-    /// without an account, a message time for an account that is not closed, or an epoch that did
-    /// not begin in an earlier term.
+    /// Returns an error if `term` is not the kept term, because this ledger has not taken over, or
+    /// because another ledger has taken over since. It is also an error if the keeper has returned
+    /// something impossible: no site, an invalid rule, more slots returned than granted, slots of a
+    /// site without an account, a message time for an account that is not closed, or an epoch that
+    /// did not begin in an earlier term.
     pub fn restore(kept: &Kept, term: Term, now: Timestamp) -> Result<Self, ConfigError> {
         check_term(kept, term)?;
         let mut claimed = BTreeMap::<_, BTreeSet<_>>::new();
@@ -73,19 +74,19 @@ impl GlobalLedger {
     /// Creates a ledger that replaces one whose accounts were lost or rolled back.
     ///
     /// It grants nothing until every site has reported, or until everything that was granted before
-    /// has expired. From `kept` it takes only the term, the rules, the list of sites, and which of
-    /// them are fenced or drained. These have to be the ones that the lost ledger had: with a
-    /// shorter session it would not wait for the last pass of a silent site, and without a fence or
-    /// a site it would grant slots that are in use. If they are not known, all sites stop for
-    /// [`reclaim_after`](EscrowRules::reclaim_after), and a [new](Self::new) world begins. A site
-    /// that reports other rules is refused, and its account is not adopted.
+    /// has expired. From `kept`, it takes only the term, the rules, the list of sites, and which
+    /// sites are fenced or drained. All of these have to be as in the lost ledger. With a shorter
+    /// session, the new ledger would not wait for the last pass of a silent site; without a fence
+    /// or a site, it would grant slots that are in use. If these values are not known, all sites
+    /// stop for [`reclaim_after`](EscrowRules::reclaim_after), and a [new](Self::new) world begins.
+    /// A site that reports other rules is refused, and its account is not adopted.
     ///
     /// # Errors
     ///
     /// Returns an error if `sites` lacks a site that was kept: that site may hold slots, and
     /// learning would end without it. It is also an error if `sites` contains a site twice, if a
-    /// rule is invalid or differs from the one that was kept, if `term` is not the one that was
-    /// kept (see [`Kept::take_over`]), or if there is no site.
+    /// rule is invalid or differs from the kept rule, if `term` is not the kept term (see
+    /// [`Kept::take_over`]), or if there is no site.
     pub fn recover(
         kept: &Kept,
         limit: u32,
@@ -116,7 +117,7 @@ impl GlobalLedger {
     }
 }
 
-/// Refuses a term with which no ledger has taken over, or after which another ledger has.
+/// Refuses a term with which no ledger has taken over, or whose ledger has been replaced since.
 fn check_term(kept: &Kept, term: Term) -> Result<(), ConfigError> {
     if term == kept.term {
         return Ok(());

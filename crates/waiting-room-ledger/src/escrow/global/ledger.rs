@@ -25,17 +25,17 @@ pub struct GlobalLedger {
     pub(super) learning_until: Option<Timestamp>,
     /// The greatest epoch of the sites that were removed. Sites that are added begin after it.
     pub(super) last_removed: Epoch,
-    /// Whether the limit has changed since the keeper was last told.
+    /// Whether the limit has changed since the keeper was last told the limit.
     pub(super) is_limit_unkept: bool,
     /// Whether the keeper has not been given the rules yet.
     pub(super) are_rules_unkept: bool,
-    /// The highest term that a site has named, if it is higher than that of this ledger.
+    /// The highest term that a site has named, if it is higher than the term of this ledger.
     pub(super) later_term: Option<LaterTerm>,
     /// The number of terms by which a site may be ahead of this ledger and still be followed.
     pub(super) term_jump: u32,
 }
 
-/// A term that is later than that of a ledger, and the site that has named it.
+/// A term that is later than the term of a ledger, and the site that has named the later term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct LaterTerm {
@@ -46,7 +46,7 @@ pub struct LaterTerm {
 }
 
 impl GlobalLedger {
-    /// The most terms by which a site may be ahead of a ledger and still be believed.
+    /// The maximum number of terms by which a site may be ahead of a ledger and still be believed.
     ///
     /// Terms are 32-bit numbers, and each new ledger has a later term than all sites. Without this
     /// bound, one faulty site could use up all terms with one message.
@@ -79,7 +79,7 @@ impl GlobalLedger {
         Self::with(limit, members, term, rules, Timestamp::ZERO)
     }
 
-    /// Creates a ledger with these accounts, which the keeper does not know yet.
+    /// Creates a ledger with these accounts. The keeper does not know the accounts yet.
     pub(super) fn with(
         limit: u32,
         members: impl Iterator<Item = (SiteId, Member)>,
@@ -110,8 +110,8 @@ impl GlobalLedger {
     }
 
     /// Sets the number of terms by which a site may be ahead of this ledger,
-    /// [`MAX_TERM_JUMP`](Self::MAX_TERM_JUMP) by default. A site that names a later term than that, or
-    /// the last term that exists, is refused
+    /// [`MAX_TERM_JUMP`](Self::MAX_TERM_JUMP) by default. A site that names a term beyond that
+    /// number, or the last possible term, is refused
     /// ([`Refusal::TermTooHigh`](crate::escrow::Refusal::TermTooHigh)).
     ///
     /// A process that has followed sites to a later term passes the remaining number to its next ledger,
@@ -152,8 +152,8 @@ impl GlobalLedger {
         self.term
     }
 
-    /// The highest term that a site has named, if it is above that of this ledger: another ledger
-    /// has taken over, or this world was set up with a term that is too low.
+    /// The highest term that a site has named, if it is above the term of this ledger: either
+    /// another ledger has taken over, or this world was set up with too low a term.
     ///
     /// Only sites on the list with the rules of this ledger are believed, and only within
     /// [`term_jump`](Self::term_jump). The term of this ledger is then over. Sites ignore its
@@ -163,7 +163,7 @@ impl GlobalLedger {
         self.later_term
     }
 
-    /// The epoch of a site's account, or of its next one.
+    /// The epoch of a site's account, or of the site's next account.
     #[must_use]
     pub fn epoch_of(&self, site: SiteId) -> Option<Epoch> {
         self.accounts.of(site).map(|member| member.epoch)

@@ -15,7 +15,7 @@ use crate::{
 pub struct SiteState {
     /// The site.
     pub site: SiteId,
-    /// The epoch of its account, or of the next one. A [fence](GlobalLedger::fence) names it.
+    /// The epoch of its account or next account. A [fence](GlobalLedger::fence) names this epoch.
     pub epoch: Epoch,
     /// The state of its account.
     pub standing: Standing,
@@ -23,7 +23,8 @@ pub struct SiteState {
     pub held: u64,
     /// The number of slots in use, as the site last reported.
     pub used: u64,
-    /// The time until the lease of the site ends; zero if it has ended, or there is none.
+    /// The time until the lease of the site ends; zero if the lease has ended, or if there is no
+    /// lease.
     pub lease_left: Duration,
     /// Whether the site is being drained.
     pub is_drained: bool,
@@ -36,12 +37,12 @@ impl GlobalLedger {
     /// again.
     ///
     /// While it is [unknown](Self::is_learning) what the sites hold, the ledger waits for the new
-    /// one as for the others. A site that has never had an account cannot report, so nothing is
-    /// granted to any site until everything that was granted before has expired. Such a site is
-    /// better added later.
+    /// site as for the others. A site that has never had an account cannot report, so nothing is
+    /// granted to any site until everything that was granted before has expired. Such a site should
+    /// be added later.
     ///
-    /// The change is in effect here at once, and outlives this ledger when the keeper has stored the
-    /// [changes](Self::changes). The operator gets a confirmation after that.
+    /// The change takes effect here at once, and outlives this ledger once the keeper has stored
+    /// the [changes](Self::changes). The operator gets a confirmation after that.
     ///
     /// # Errors
     ///
@@ -69,14 +70,14 @@ impl GlobalLedger {
         Ok(())
     }
 
-    /// Prepares the removal of a site: it is granted no more slots, and gives back those that it
-    /// does not use.
+    /// Prepares the removal of a site: it is granted no more slots, and gives back the slots that
+    /// it does not use.
     ///
-    /// Its sessions are extended as before. The site holds nothing once they have lapsed, one
-    /// session after its last request.
+    /// Its sessions are extended as before. The site holds no slots once these sessions have
+    /// lapsed, one session after its last request.
     ///
-    /// The change is in effect here at once, and outlives this ledger when the keeper has stored the
-    /// [changes](Self::changes). The operator gets a confirmation after that.
+    /// The change takes effect here at once, and outlives this ledger once the keeper has stored
+    /// the [changes](Self::changes). The operator gets a confirmation after that.
     ///
     /// # Errors
     ///
@@ -89,8 +90,8 @@ impl GlobalLedger {
 
     /// Removes a site from the list. Its messages are refused from now on.
     ///
-    /// The change is in effect here at once, and outlives this ledger when the keeper has stored the
-    /// [changes](Self::changes). The operator gets a confirmation after that.
+    /// The change takes effect here at once, and outlives this ledger once the keeper has stored
+    /// the [changes](Self::changes). The operator gets a confirmation after that.
     ///
     /// # Errors
     ///
@@ -117,8 +118,8 @@ impl GlobalLedger {
 
     /// Declares, on the word of an operator, that a site is switched off.
     ///
-    /// Its slots are free when the passes that it made are void, without waiting for the end of its
-    /// lease. Its ledger is never continued, not even by another global ledger: when the site is
+    /// Its slots are free once its passes are void, even if its lease has not ended. Its ledger is
+    /// never continued, not even by another global ledger: when the site is
     /// switched on again, it has to begin with a new incarnation (`SiteLedger::restart`), which
     /// gets an account when those slots are free.
     ///
@@ -133,8 +134,8 @@ impl GlobalLedger {
     /// slots of a dead site also changes the epoch. The site can then be fenced with the new epoch,
     /// so that none of its old accounts is continued.
     ///
-    /// The change is in effect here at once, and outlives this ledger when the keeper has stored the
-    /// [changes](Self::changes). The operator gets a confirmation after that.
+    /// The change takes effect here at once, and outlives this ledger once the keeper has stored
+    /// the [changes](Self::changes). The operator gets a confirmation after that.
     ///
     /// # Errors
     ///
@@ -164,7 +165,7 @@ impl GlobalLedger {
 
     /// The states of all sites on the list, in the order of their numbers.
     ///
-    /// The numbers are those of the last message: nothing is reclaimed here.
+    /// The counts are as of each site's last message: no slots are reclaimed here.
     pub fn site_states(&self, now: Timestamp) -> impl Iterator<Item = SiteState> {
         let now = now.max(self.clock);
         self.accounts.sites().filter_map(move |site| {

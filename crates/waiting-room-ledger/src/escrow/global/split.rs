@@ -10,9 +10,9 @@ use crate::{
 impl GlobalLedger {
     /// Grants free slots to the sites that lack some, and returns the sites that got any.
     ///
-    /// Each step serves the visitors who have waited longest of all that lack a slot anywhere:
-    /// those of one bucket, at one site or at several. So slots flow from one bucket to the next,
-    /// whichever sites these are at, like water in a cascade.
+    /// Each step serves the visitors who have waited longest of all visitors without a slot: those
+    /// of one bucket, at one or several sites. Slots thus flow from one bucket to the next,
+    /// regardless of the sites, like water in a cascade.
     ///
     /// The time that a step takes depends on how many slots it grants, not on how many sites there
     /// are.
@@ -60,8 +60,8 @@ impl GlobalLedger {
         is_drained || !self.is_learning() && (is_short() || self.held() > self.limit())
     }
 
-    /// Records that all sites with unused slots, except for those in `notified` and those that were
-    /// asked a moment ago, are asked for them now. Returns these sites.
+    /// Returns the sites with unused slots, and records that they are asked for these slots now.
+    /// Sites in `notified`, and sites that were asked a moment ago, are left out.
     pub(super) fn recall(&mut self, notified: &[SiteId]) -> Vec<SiteId> {
         let now = self.clock;
         let pause = self.rules.pause();
@@ -96,10 +96,10 @@ impl GlobalLedger {
 /// reserve in the whole world.
 ///
 /// Half of the unused slots is split by demand, which corresponds to the share of a data centre in
-/// the article's traffic history. The other half stays with the global ledger, and corresponds to
-/// the article's Anywhere. Reserves shrink geometrically towards the limit. When the share of a
-/// site is less than two slots it has no reserve, and each of its admissions asks the global
-/// ledger, which is then one central counter.
+/// the traffic history of Cloudflare's article. The other half stays with the global ledger, and
+/// corresponds to Anywhere in the article. Reserves shrink geometrically towards the limit. A site
+/// whose share is less than two slots has no reserve, and each of its admissions asks the global
+/// ledger, which then acts as a central counter.
 fn reserve(demand: u64, total_demand: u128, unused: u128) -> u64 {
     let exact = u128::from(demand).saturating_mul(unused);
     let reserve = exact.checked_div(2 * total_demand).unwrap_or(0);

@@ -12,8 +12,8 @@ use crate::{
 };
 
 impl GlobalLedger {
-    /// Handles a message from a site, and returns the messages to send. If there is one for that
-    /// site, it comes first.
+    /// Handles a message from a site, and returns the messages to send. A message for that site
+    /// comes first.
     ///
     /// A [`Tally`](crate::escrow::Tally) that is not refused has no answer here: it is for the
     /// [`Census`](crate::escrow::Census).
@@ -23,7 +23,7 @@ impl GlobalLedger {
         let term = message.known_term();
         let stranger = self.refusal_of_stranger(message);
         if stranger.is_none() && self.term < term && term <= self.most_believed_term() {
-            // The site obeys that term, so there is no answer that it would accept.
+            // The site obeys the later term, so there is no answer that it would accept.
             if self.later_term.is_none_or(|later| later.term < term) {
                 self.later_term = Some(LaterTerm { site, term });
             }
@@ -49,8 +49,9 @@ impl GlobalLedger {
         }
     }
 
-    /// The number of slots that a site reports as granted on its present account, beyond those that
-    /// this ledger knows of. They count from now on, since the greater of two totals is right.
+    /// The number of slots that a site reports as granted on its present account, beyond the slots
+    /// that this ledger knows of. These slots count from now on, since the greater of two totals is
+    /// right.
     ///
     /// No grant is sent before it is stored, so a number above zero means that the keeper has lost
     /// what it had acknowledged: slots of other sites may be missing too, and the room has to be
@@ -68,7 +69,7 @@ impl GlobalLedger {
         if is_current { heartbeat.granted.saturating_sub(member.allowance.granted) } else { 0 }
     }
 
-    /// The reason to believe nothing that the sender of a message says, if there is one.
+    /// The reason to distrust a message as a whole, if there is one.
     fn refusal_of_stranger(&self, message: &ToGlobal) -> Option<Refusal> {
         if self.accounts.of(message.from()).is_none() {
             return Some(Refusal::NotListed);
@@ -87,7 +88,7 @@ impl GlobalLedger {
         }
         let member = self.accounts.of(message.from())?;
         if let ToGlobal::Tally(_) = message {
-            // Visitors of sites that hold slots are not in the snapshots of those that count.
+            // Visitors of sites that hold slots are not in the snapshots for sites that count.
             return (self.held() > 0).then_some(Refusal::Policy);
         }
         let ToGlobal::Join(join) = message else { return None };
@@ -106,7 +107,7 @@ impl GlobalLedger {
         self.notify(served)
     }
 
-    /// Handles the report of a site, and its claim of a visitor's slot if there is one.
+    /// Handles the report of a site, and the site's claim of a visitor's slot if there is one.
     fn handle(
         &mut self,
         heartbeat: &Heartbeat,
@@ -114,8 +115,8 @@ impl GlobalLedger {
     ) -> Vec<Outgoing> {
         let site = heartbeat.site;
         if heartbeat.term < self.term {
-            // The report may be old: it was sent before the loss of the last ledger, or by a site
-            // that does not know about the loss. So the site is asked for a new one.
+            // The report was sent before the loss of the last ledger, or by a site that does not
+            // know about the loss. So the site is asked for a new report.
             return vec![Outgoing { to: site, message: ToSite::Report { term: self.term } }];
         }
         let now = self.clock;
@@ -161,15 +162,15 @@ impl GlobalLedger {
         answers
     }
 
-    /// Handles the request of a site for a new account that replaces the one that it names.
+    /// Handles a site's request for a new account in place of the account that it names.
     fn receive_join(&mut self, join: &Join) -> Option<ToSite> {
         let term = self.term;
         let lease = self.rules.lease;
         let now = self.clock;
         self.accounts.change(join.site, now, |member| {
             let is_newest = join.after == member.epoch;
-            // The site has had an account that this ledger does not know: it belongs to a world
-            // that was given up, or was rolled back in the store.
+            // The site has had an account that this ledger does not know: the account belongs to a
+            // world that was given up, or was rolled back in the store.
             let is_newer = join.after > member.epoch;
             let is_repeated = Some(join.incarnation) == member.incarnation
                 && join.after.next(term) == member.epoch;
@@ -197,8 +198,8 @@ impl GlobalLedger {
         })?
     }
 
-    /// The grants for these sites and, if a site lacks slots, recalls for the sites that have
-    /// unused ones.
+    /// The grants for these sites and, if a site lacks slots, recalls for the sites with unused
+    /// slots.
     fn notify(&mut self, mut sites: Vec<SiteId>) -> Vec<Outgoing> {
         if self.is_recalling() {
             sites.extend(self.recall(&sites));
@@ -207,11 +208,11 @@ impl GlobalLedger {
     }
 
     /// Moves the slot of a visitor to `claimer`, which has taken the visitor on, if the home of the
-    /// visitor is dead and `claimer` knew that. If it did not know, returns the notice of the
-    /// death.
+    /// visitor is dead and `claimer` knew that. If `claimer` did not know, returns the notice of
+    /// the death.
     ///
-    /// A site that did not know may have taken the visitor on before the home made its last pass,
-    /// which could then outlive the session at the new site.
+    /// A site that did not know may have taken the visitor on before the home made its last pass.
+    /// That pass could outlive the session at the new site.
     fn receive_claim(
         &mut self,
         claimer: SiteId,

@@ -28,7 +28,7 @@ fn simultaneous_arrivals_make_one_request() {
         }
     }
     assert_eq!(questions.len(), 1);
-    // The reply causes a second request, for the visitors that arrived after the first.
+    // The reply causes a second request, for the visitors that arrived after the first request.
     let passes = net.carry_out(0, questions.into_iter().map(SiteAction::Send).collect(), at(1));
     assert_eq!(passes.len(), 5);
 }

@@ -191,7 +191,7 @@ fn no_ticket_is_drawn_twice_and_all_sites_share_one_counter() {
     let life = Incarnation::new(8);
     let begun = Tally { incarnation: life, ..wants(PARIS, 2, 3) };
     assert_eq!(ledger.tickets(&begun, seconds(3)), (0, true));
-    // The next minute has its own slots. The one after it has none yet.
+    // The next minute has its own slots. The minute after that has none yet.
     assert_eq!(ledger.tickets(&wants(TOKYO, 3, 60), seconds(59)), (3, false));
     let ahead = Tally { knows: u64::MAX, ..wants(PARIS, 3, 120) };
     assert_eq!(ledger.receive(&ahead, seconds(59)), [], "its clock is wrong");

@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// A site with two visitors that dies at second 10, and another site, which they then visit.
+/// A site that dies at second 10 with two visitors, and another site, which the visitors then
+/// enter.
 fn dead_home() -> (Net, [SitePass; 2]) {
     let mut net = Net::new(2, 2, RULES);
     net.run(1..=9);
@@ -46,7 +47,7 @@ fn a_claim_made_without_knowing_of_the_death_moves_nothing() {
     let Prolonged::Borrow { request: Some(early), .. } = net.sites[1].prolong(&pass, at(10)) else {
         panic!("the site has no reserve")
     };
-    // Its home makes another pass, and then dies.
+    // The visitor's home makes another pass, and then dies.
     net.prolong(0, &pass, at(60)).unwrap();
     net.cut_off.insert(0);
     net.run(61..=200);
@@ -152,8 +153,8 @@ fn nothing_is_claimed_while_the_global_ledger_learns() {
     let mut net = Net::new(2, 3, RULES);
     net.run(1..=9);
     let pass = net.admit(0, 1, at(10)).unwrap();
-    // The third site is silent, so the new ledger cannot finish learning. The first one reports and
-    // dies.
+    // The third site is silent, so the new ledger cannot finish learning. The first site reports
+    // and dies.
     net.cut_off.insert(2);
     net.lose_global(2, at(11));
     net.run(11..=13);

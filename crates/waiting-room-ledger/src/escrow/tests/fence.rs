@@ -6,7 +6,7 @@ use super::*;
 const SHORT: EscrowRules =
     EscrowRules::new().session(Duration::from_secs(130)).lease(Duration::from_secs(120));
 
-/// A site with two visitors that was switched off, and fenced at second 13. The other site has
+/// A site that was switched off with two visitors, and fenced at second 13. The other site has
 /// claimed both slots.
 fn fenced_and_claimed() -> Net {
     let mut net = Net::new(2, 2, SHORT);
@@ -25,8 +25,9 @@ fn fenced_and_claimed() -> Net {
     net
 }
 
-/// Counterexample E1 of the review: the site is switched on again with its old ledger, whose lease
-/// seems to be running. Its account was opened again by the recovered global ledger.
+/// Counterexample E1 from a review of the protocol: the site is switched on again with its old
+/// ledger, whose lease seems to be running. Its account was opened again by the recovered global
+/// ledger.
 #[test]
 fn a_fence_outlives_the_global_ledger() {
     let mut net = fenced_and_claimed();
@@ -70,7 +71,7 @@ fn every_account_of_a_site_can_be_fenced_for_a_recovery() {
     let state = net.global.site_states(at(22)).next().unwrap();
     assert_eq!(state.standing, Standing::Closed, "the running lease is not continued");
 
-    // Accounts of the new ledger are not fenced, even if the next one has to recover again.
+    // Accounts of the new ledger are not fenced, even if the next ledger has to recover again.
     net.sites[0] = old;
     let margin = RULES.reclaim_after().as_secs();
     net.run(23..=30 + margin);
@@ -82,8 +83,9 @@ fn every_account_of_a_site_can_be_fenced_for_a_recovery() {
     assert!(net.sites[0].honours(&pass, at(33 + margin)));
 }
 
-/// Counterexample E2 of the review: a site is switched off, fenced, and switched on again when its
-/// slots belong to others. Its lease seems to be running, so the site must not rely on it.
+/// Counterexample E2 from a review of the protocol: a site is switched off, fenced, and switched on
+/// again when its slots belong to others. Its lease seems to be running, so the site must not rely
+/// on it.
 #[test]
 fn a_site_that_was_off_begins_anew() {
     let mut net = Net::new(10, 2, EscrowRules::rolling_minute());
@@ -127,8 +129,8 @@ fn a_site_that_is_on_again_needs_another_incarnation() {
     assert_eq!(net.sites[1], before);
 }
 
-/// Counterexample B5 of the second review: the ledger kept the later time, and did nothing until the
-/// clock had caught up.
+/// Counterexample B5 from a second review of the protocol: the ledger kept the later time, and did
+/// nothing until the clock had caught up.
 #[test]
 fn a_site_whose_clock_went_back_is_notified() {
     let mut net = Net::new(2, 1, RULES);
@@ -181,8 +183,8 @@ fn an_unknown_site_is_not_fenced() {
     assert_eq!(error, ListRefused::NotListed { site: SiteId::new(9) });
 }
 
-/// Counterexample B4 of the second review: the site is switched on again before the operator
-/// confirms.
+/// Counterexample B4 from a second review of the protocol: the site is switched on again before the
+/// operator confirms.
 #[test]
 fn a_fence_does_not_hit_the_next_life_of_a_site() {
     let mut net = Net::new(2, 1, RULES);
@@ -203,8 +205,8 @@ fn a_fence_does_not_hit_the_next_life_of_a_site() {
     net.global.fence(site, current, at(9)).unwrap();
 }
 
-/// Counterexample E5 of the review: passes of the site live twice as long as the global ledger
-/// waits for them.
+/// Counterexample E5 from a review of the protocol: passes of the site live twice as long as the
+/// global ledger waits for them.
 #[test]
 fn a_site_with_other_rules_gets_no_account_and_learns_which_rule_differs() {
     for (rules, field, values) in [
@@ -231,7 +233,8 @@ fn a_site_with_other_rules_gets_no_account_and_learns_which_rule_differs() {
     }
 }
 
-/// Counterexample B3 of the second review: the operator has invented the kept rules.
+/// Counterexample B3 from a second review of the protocol: the operator has invented the kept
+/// rules.
 #[test]
 fn a_site_with_other_rules_is_not_adopted() {
     let mut net = Net::new(4, 1, RULES);
@@ -273,7 +276,8 @@ fn a_claim_of_a_site_with_other_rules_is_refused() {
     assert_eq!(net.global.held(), before);
 }
 
-/// Counterexample B10 of the second review: the versions of the crate differ, but the rules do not.
+/// Counterexample B10 from a second review of the protocol: the versions of the crate differ, but
+/// the rules do not.
 #[test]
 fn digests_distinguish_two_versions() {
     let mut net = Net::new(4, 1, RULES);

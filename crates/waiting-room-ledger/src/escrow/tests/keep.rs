@@ -61,8 +61,8 @@ struct SlowKeeper {
 }
 
 impl SlowKeeper {
-    /// Accepts changes. Returns whether the answers may be sent, which is the case if everything up
-    /// to them is stored.
+    /// Accepts changes. Returns whether the answers may be sent, which is the case if all changes
+    /// so far are stored.
     fn keep(&mut self, kept: &mut Kept, newer: Changes, is_working: bool) -> bool {
         let changes = match self.unstored.take() {
             Some(mut older) => {
@@ -80,8 +80,8 @@ impl SlowKeeper {
     }
 }
 
-/// Counterexample B1 of the second review: the keeper fails once, and the answer to a repeated
-/// request changes nothing. It carries the total of the grant that was not stored.
+/// Counterexample B1 from a second review of the protocol: the keeper fails once, and the answer to
+/// a repeated request changes nothing. It has the total of the unstored grant.
 #[test]
 fn a_keeper_that_fails_once_loses_no_change() {
     let mut net = Net::new(5, 2, RULES);
@@ -168,8 +168,8 @@ fn changes_of_different_ledgers_are_not_mixed() {
     assert_eq!(merged, newer, "a later ledger continues without what was never stored");
 }
 
-/// Counterexample B2 of the second review: the new ledger has nothing to store yet. The old one has
-/// only been stopped, and stores a grant when it continues.
+/// Counterexample B2 from a second review of the protocol: the new ledger has nothing to store yet.
+/// The old ledger has only been suspended, and stores a grant when it continues.
 #[test]
 fn a_ledger_is_fenced_as_soon_as_another_one_takes_over() {
     let mut net = Net::new(1, 2, RULES);
@@ -213,7 +213,8 @@ fn a_ledger_that_has_not_taken_over_is_refused_by_name() {
     assert_eq!((restore(&kept, 3), recover(&kept, 3)), (Ok(()), Ok(())));
 }
 
-/// Counterexample E6 of the review: one site is down, and the global ledger is lost.
+/// Counterexample E6 from a review of the protocol: one site is down, and the global ledger is
+/// lost.
 #[test]
 fn a_restored_ledger_grants_at_once_although_a_site_is_down() {
     let mut net = Net::new(10, 3, RULES);
@@ -277,14 +278,15 @@ fn the_lease_of_a_restored_open_account_begins_anew() {
     net.run(51..=168);
     let last = net.prolong(0, &pass, at(169)).unwrap();
     assert_eq!(last.expires_at, at(469));
-    // A lease of 120, a margin of 2 and a session of 300 after the restoration.
+    // A lease of 120 s, a margin of 2 s and a session of 300 s after the restoration.
     net.global.tick(at(472));
     assert_eq!(net.global.free(), 0);
     net.global.tick(at(473));
     assert_eq!(net.global.free(), 1);
 }
 
-/// The first report to a restored ledger renews the lease, even at the start of a site's time.
+/// The first report to a restored ledger renews the lease, even if the clock of the site still
+/// shows zero.
 #[test]
 fn the_first_report_to_a_restored_ledger_begins_a_lease() {
     let mut net = Net::new(1, 1, RULES);

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Two sites, and a pass from the first, which is cut off at second 10.
+/// Two sites, the first of which is cut off at second 10, and a pass from that site.
 fn cut_off() -> (Net, SitePass) {
     let mut net = Net::new(2, 2, RULES);
     net.run(1..=9);
@@ -28,7 +28,7 @@ fn the_slots_of_a_dead_site_are_free_when_its_last_pass_is_void_and_not_before()
     let (mut net, _) = cut_off();
     assert!(net.admit(1, 2, at(11)).is_some());
     assert!(net.admit(1, 3, at(11)).is_none());
-    // A lease of 120, a margin of 2 and a session of 300 after the last heartbeat.
+    // A lease of 120 s, a margin of 2 s and a session of 300 s after the last heartbeat.
     net.run(12..=431);
     assert_eq!(net.global.held_by(SiteId::new(0)), 1);
     net.beat(at(432));

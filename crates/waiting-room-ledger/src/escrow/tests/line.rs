@@ -1,8 +1,8 @@
-//! Sites with a line: slots for visitors who are not at the door when they are granted.
+//! Sites with a line: slots for visitors who are not at the door when the slots are granted.
 
 use super::*;
 
-/// A line of visitors who have arrived at these seconds.
+/// A line with this many visitors for each second of arrival.
 fn line(arrived: &[(u64, u32)]) -> LineFront {
     let mut front = LineFront::new();
     arrived.iter().for_each(|&(second, visitors)| front.add(at(second), visitors));

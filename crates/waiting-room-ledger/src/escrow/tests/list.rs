@@ -155,8 +155,8 @@ fn a_site_that_was_removed_and_added_does_not_continue_its_old_account() {
     assert!(net.admit(0, 1, at(430)).is_some());
 }
 
-/// Counterexample B6 of the second review: the site was fenced twice, and has begun its second life
-/// since.
+/// Counterexample B6 from a second review of the protocol: the site was fenced twice, and has begun
+/// its second life since.
 #[test]
 fn an_unfenced_site_gets_no_notice_of_a_fence() {
     let mut net = Net::new(4, 2, RULES);
@@ -173,8 +173,8 @@ fn an_unfenced_site_gets_no_notice_of_a_fence() {
     assert_eq!(net.warned, [JoinRefused::Fenced { site, incarnation }]);
 }
 
-/// Counterexample B8 of the second review: a keeper that stores the accounts before it removes those
-/// of removed sites loses the account.
+/// Counterexample B8 from a second review of the protocol: if a site is removed and added at once,
+/// a keeper that stores accounts first and then removes the removed sites loses the account.
 #[test]
 fn a_site_that_is_removed_and_added_at_once_is_only_added() {
     let mut net = Net::new(4, 2, RULES);
@@ -213,7 +213,8 @@ fn epochs_of_a_removed_site_are_not_used_again() {
     assert!(net.sites[0].epoch() > before);
 }
 
-/// Counterexample E3 of the review: a site that is not on the list is alive, with visitors.
+/// Counterexample E3 from a review of the protocol: a site that is not on the list is alive, with
+/// visitors.
 #[test]
 fn a_shorter_list_is_refused_after_a_loss() {
     let mut net = Net::new(10, 3, RULES);

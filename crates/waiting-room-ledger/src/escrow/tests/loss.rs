@@ -102,7 +102,7 @@ fn a_site_whose_lease_is_over_does_not_resume_with_a_new_global_ledger() {
     net.cut_off.clear();
     net.run(200..=320);
     assert!(net.admit(0, 2, at(320)).is_none());
-    // The slot is free after a margin of 2 and a session of 300, counted from the report.
+    // The slot is free after a margin of 2 s and a session of 300 s, counted from the report.
     net.run(321..=510);
     assert!(net.admit(0, 3, at(510)).is_some());
 }
@@ -130,7 +130,7 @@ fn heartbeat_of_term(net: &mut Net, term: u32, now: Timestamp) -> ToGlobal {
     ToGlobal::Heartbeat(Heartbeat { term: Term::new(term), ..heartbeat })
 }
 
-/// The reason why the only answer refuses a site.
+/// The reason of the refusal, which is the only answer.
 fn refusal_in(answers: &[Outgoing]) -> Refusal {
     match answers {
         [Outgoing { message: ToSite::Refused(refused), .. }] => refused.reason,
@@ -206,7 +206,8 @@ fn the_site_that_has_named_the_latest_term_is_remembered() {
     ));
 }
 
-/// Counterexample B7 of the second review: a world was set up again with the same term.
+/// Counterexample B7 from a second review of the protocol: a world was set up again with the same
+/// term.
 #[test]
 fn a_site_with_a_newer_epoch_than_the_ledger_gets_an_account() {
     let mut net = Net::new(3, 1, RULES);
@@ -237,8 +238,8 @@ fn a_world_that_begins_with_a_lower_term_is_found_out() {
     assert_eq!((net.global.later_term(), net.global.held()), (Some(later), 0));
 }
 
-/// Counterexample B9 of the second review: an adopted account is stored, so the next ledger could
-/// not have been restored.
+/// Counterexample B9 from a second review of the protocol: an account is adopted from an impossible
+/// report and stored, so that the next ledger cannot be restored.
 #[test]
 fn an_impossible_report_is_not_kept() {
     let mut net = Net::new(3, 2, RULES);

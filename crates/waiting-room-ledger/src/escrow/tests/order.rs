@@ -6,8 +6,8 @@ use crate::escrow::need::LONGEST_WAIT;
 /// The time at which the sites of a test first report, by the clock of the global ledger, which
 /// starts at zero.
 const NOW: u64 = 5;
-/// The number of seconds by which the clocks of sites are ahead of that clock, unless they are
-/// wrong.
+/// The number of seconds by which the clocks of sites are ahead of the clock of the global ledger,
+/// unless they are wrong.
 const CALENDAR: i64 = 500_000;
 
 /// A full world of this many sites, without visitors.
@@ -16,7 +16,7 @@ fn full(sites: u16) -> Net {
 }
 
 /// A site reports that this many visitors want slots. Those in the front have waited for the given
-/// numbers of seconds. The clock of the global ledger shows `now`, and that of the site is wrong by
+/// numbers of seconds. The clock of the global ledger shows `now`, and the site's clock is wrong by
 /// `wrong` seconds.
 fn report_by(net: &mut Net, site: u16, want: u64, waited: &[(i64, u32)], now: u64, wrong: i64) {
     let clock = i64::try_from(now).unwrap() + CALENDAR + wrong;
@@ -103,8 +103,8 @@ fn a_slot_that_a_site_has_already_is_for_its_first_visitor() {
     let mut net = full(2);
     report(&mut net, 0, &[(100, 1), (50, 3)], NOW);
     assert_eq!(granted(&mut net, 1, NOW), [1, 0]);
-    // Before the slot has arrived, the same visitors are reported again, and then those of another
-    // site.
+    // Before the slot has arrived, the same visitors are reported again, and then the visitors of
+    // another site.
     let sent_at = at(u64::try_from(CALENDAR).unwrap() + NOW + 1);
     let mut front = LineFront::new();
     [(101, 1), (51, 3)].iter().for_each(|&(ago, of)| {
@@ -201,7 +201,7 @@ fn the_time_that_the_clock_of_a_site_shows_does_not_matter() {
 }
 
 /// The clock of the first site was set forward by an hour. Its two earlier visitors seem to have
-/// waited longer than all others; those who come later do not.
+/// waited longer than all others; visitors who come later do not.
 #[test]
 fn a_clock_set_forward_only_helps_the_visitors_waiting_at_that_moment() {
     let mut net = full(2);

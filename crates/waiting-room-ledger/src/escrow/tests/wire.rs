@@ -291,7 +291,8 @@ fn a_front_that_is_not_in_order_or_has_no_visitors_is_refused_by_name() {
     assert_eq!(with_front(&[1, 7, 0]), invalid("visitors"));
     assert_eq!(with_front(&[2, 7, 1, 0]), Err(WireError::Shorter));
     assert_eq!(with_front(&[1, 7, 1, 0]), Err(WireError::Longer));
-    // A bucket that begins after the latest possible time, in one step and in two.
+    // A bucket that begins after the latest possible time: first as the only bucket, then as the
+    // one after a bucket at the latest time.
     assert_eq!(with_front(&[1, 0xff, 0xff, 0xff, 0xff, 0x0f, 1]), invalid("bucket"));
     let latest = [0xce, 0xfd, 0x9b, 0xdf, 0x0d];
     let with = |last: &[u8]| {

@@ -55,7 +55,7 @@ impl Writer {
         self
     }
 
-    /// Seven bits in each byte, the least significant ones first.
+    /// Writes a count with seven bits in each byte, the least significant bits first.
     pub(in crate::escrow) fn count(&mut self, mut count: u64) -> &mut Self {
         while count >= 0x80 {
             // The value is below 0x80 after the mask.

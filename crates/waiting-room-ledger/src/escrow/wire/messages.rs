@@ -300,8 +300,8 @@ fn read_site(reader: &mut Reader<'_>) -> Result<SiteId, WireError> {
     u16::try_from(number).map(SiteId::new).map_err(|_| WireError::Value { field: "site" })
 }
 
-// The kinds of messages. Those of the two directions differ, so that a message is invalid if it is
-// sent back to its sender.
+// The kinds of messages. The two directions have different kinds, so that a message is invalid if
+// it is sent back to its sender.
 const HEARTBEAT: u8 = 1;
 const JOIN: u8 = 2;
 const CLAIM: u8 = 3;

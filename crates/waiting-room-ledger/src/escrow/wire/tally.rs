@@ -50,7 +50,7 @@ pub(super) fn write_tickets(writer: &mut Writer, tickets: &Tickets) {
     writer.flag(tickets.is_dry);
 }
 
-/// Reads the tickets of a message after its term.
+/// Reads the tickets in a message whose term has been read.
 pub(super) fn read_tickets(term: Term, reader: &mut Reader<'_>) -> Result<Tickets, WireError> {
     Ok(Tickets {
         term,
@@ -76,7 +76,7 @@ pub(super) fn write_world(writer: &mut Writer, world: &World) {
     }
 }
 
-/// Reads the snapshot of a message after its term.
+/// Reads the snapshot in a message whose term has been read.
 pub(super) fn read_world(term: Term, reader: &mut Reader<'_>) -> Result<World, WireError> {
     let version = reader.bits()?;
     let made_at = reader.time()?;

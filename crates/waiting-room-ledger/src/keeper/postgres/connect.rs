@@ -23,7 +23,7 @@ pub(super) struct Session {
     _task: Task,
 }
 
-/// The task of a connection, which ends with it.
+/// The task of a connection, which ends when the connection is closed.
 #[derive(Debug)]
 struct Task(AbortHandle);
 

@@ -13,8 +13,8 @@ use crate::keeper::{
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Failover {
-    /// There is one server, which is repaired or started again. If another one takes its place all the
-    /// same, the room has to be recovered.
+    /// There is one server, which is repaired or started again. If another server takes its place
+    /// anyway, the room has to be recovered.
     #[default]
     None,
     /// A standby that has confirmed every commit is promoted, so nothing is lost. A server without a
@@ -22,8 +22,8 @@ pub enum Failover {
     Synchronous,
 }
 
-/// Refuses a server that may lose what it acknowledges, and keeps `synchronous_commit` as it is for as
-/// long as the connection lasts, whatever becomes of the server's setting.
+/// Refuses a server that may lose what it acknowledges, and keeps `synchronous_commit` as it is for
+/// as long as the connection lasts, even if the server's setting changes.
 pub(super) async fn check(client: &Client, failover: Failover) -> Result<(), KeepError> {
     let row = client.query_one(SETTINGS, &[]).await.map_err(KeepError::unavailable)?;
     if row.get("is_recovering") {
@@ -42,7 +42,7 @@ pub(super) async fn check(client: &Client, failover: Failover) -> Result<(), Kee
     Ok(())
 }
 
-/// Refuses a server whose settings have become those of one that may lose what it acknowledges. The
+/// Refuses a server whose settings have changed so that it may lose what it acknowledges. The
 /// row has the columns `fsync` and `standbys`.
 pub(super) fn recheck(row: &Row, failover: Failover) -> Result<(), KeepError> {
     let fsync: &str = row.get("fsync");
@@ -62,13 +62,13 @@ fn unfit(setting: impl Into<String>) -> Result<(), KeepError> {
     Err(KeepError::Unfit { setting: setting.into() })
 }
 
-/// The lineage of a room that has lost batches. No server has it.
+/// The lineage of a room that has lost batches. No server has this lineage.
 const LOST: &str = "lost";
 
 /// The database cluster of a server, and its timeline.
 ///
-/// A standby and a copy of the disk are of the same cluster. A promotion, and a restoration from an
-/// archive, begin another timeline. A dump is loaded into another cluster.
+/// A standby and a copy of the disk belong to the same cluster. A promotion, and a restoration from
+/// an archive, begin another timeline. A dump is loaded into another cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Lineage {
     system: String,
@@ -81,9 +81,9 @@ impl Lineage {
         Ok(Self { system: row.get(0), timeline: row.get(1) })
     }
 
-    /// Refuses a server that does not continue the one on which the room was held `before`, because
-    /// it may lack what that one had acknowledged. With a synchronous failover, the timeline may
-    /// change.
+    /// Refuses a server that does not continue the server on which the room was held `before`,
+    /// because it may lack something that the earlier server had acknowledged. With a synchronous
+    /// failover, the timeline may change.
     pub(super) fn check(&self, before: &str, failover: Failover) -> Result<(), KeepError> {
         let is_same = match failover {
             Failover::None => self.to_string() == before,

@@ -14,7 +14,7 @@ use crate::{
     },
 };
 
-/// The changes that a database has lost and that the next ledger needs to know: those of the list
+/// The changes that a database has lost and that the next ledger needs to know: changes to the list
 /// of sites, the fences and the limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Corrections {
@@ -25,13 +25,13 @@ pub struct Corrections {
 }
 
 impl Corrections {
-    /// Corrects nothing.
+    /// Creates corrections that change nothing.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Puts a site on the list, or ends its draining. The next ledger waits for it as for the others.
+    /// Puts a site on the list, or ends its draining. The next ledger waits for all sites.
     #[must_use]
     pub fn add_site(mut self, site: SiteId) -> Self {
         self.sites.insert(site);
@@ -52,7 +52,7 @@ impl Corrections {
         self
     }
 
-    /// Sets the least term of the next ledger, which has to be above all terms that sites know. By
+    /// Sets the lowest term of the next ledger, which has to be above all terms that sites know. By
     /// default, it is 1 025 or more above the kept term.
     #[must_use]
     pub const fn first_term(mut self, term: Term) -> Self {
@@ -63,12 +63,12 @@ impl Corrections {
 
 impl PostgresKeeper {
     /// Declares that what is kept may be older than what was acknowledged: the next ledger recovers
-    /// the room. The ledger that holds it at present is fenced.
+    /// the room. The ledger that holds the room at present is fenced.
     ///
-    /// The list of sites, their fences and the limit are still used, so what the database has lost
-    /// of them is corrected in the same transaction. The slots of a site that is missing from the
+    /// The list of sites, their fences and the limit are still used, so losses in them are
+    /// corrected in the same transaction. The slots of a site that is missing from the
     /// list would be granted to others. The term is raised by 1 024, to be above the terms that are
-    /// lost. Returns what is kept then.
+    /// lost. Returns the state that is kept after this change.
     ///
     /// # Errors
     ///
@@ -126,8 +126,8 @@ impl PostgresKeeper {
     }
 }
 
-/// The number of take-overs that may be lost with a database. A recovery raises the term by it, because
-/// sites do not obey a term that is lower than the last one they know.
+/// The number of take-overs that may be lost with a database. A recovery raises the term by this
+/// number, because sites do not obey a term that is lower than the last term they know.
 const TERMS_LOST: i64 = 1024;
-/// The number of batches that may be lost with a database, which is more than are ever lost.
+/// An upper bound on the number of batches that are lost with a database.
 const BATCHES_LOST: i64 = 1 << 32;

@@ -81,7 +81,7 @@ pub(super) fn kept_term(row: &Row) -> Result<Term, KeepError> {
     u32::try_from(term).map(Term::new).map_err(|_| unfit("term", term))
 }
 
-/// Reads the limit and the rules of a room, as of a ledger of this term.
+/// Reads the limit and the rules of a room, for a ledger of this term.
 pub(super) fn kept_room(row: &Row, term: Term) -> Result<Kept, KeepError> {
     let limit: i64 = row.get("limit_slots");
     let limit = u32::try_from(limit).map_err(|_| unfit("limit", limit))?;

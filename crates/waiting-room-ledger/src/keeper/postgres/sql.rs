@@ -1,5 +1,5 @@
 //! The tables and statements. Counts and times are unsigned, and are stored as the signed numbers
-//! with the same bits; all are positive, except for random bits and false reports.
+//! with the same bits. All of these numbers are positive, except for random bits and false reports.
 
 /// The tables, unless they exist.
 pub(super) const TABLES: &str = "
@@ -43,8 +43,8 @@ CREATE TABLE IF NOT EXISTS waiting_room_ledger_claim (
 );
 ";
 
-/// The settings that decide whether the server keeps what it acknowledges; see `durability.rs`. The first
-/// one is kept for the connection.
+/// The settings that decide whether the server keeps what it acknowledges; see `durability.rs`. The
+/// first setting is kept for the connection.
 pub(super) const SETTINGS: &str = "
 SELECT pg_is_in_recovery() AS is_recovering,
        set_config('synchronous_commit', current_setting('synchronous_commit'), false) AS commit,
@@ -52,8 +52,8 @@ SELECT pg_is_in_recovery() AS is_recovering,
        current_setting('synchronous_standby_names') AS standbys
 ";
 
-/// Which server this is: the identifier of its database cluster, which its copies have in common, and
-/// its timeline, which changes with each promotion and restoration.
+/// The identity of the server: the identifier of its database cluster, which its copies have in
+/// common, and its timeline, which changes with each promotion and restoration.
 pub(super) const LINEAGE: &str = "
 SELECT system_identifier::text, left(pg_walfile_name(pg_current_wal_lsn()), 8)
 FROM pg_control_system()
@@ -73,8 +73,8 @@ VALUES ($1, $2, 0, NULL, $3, $4, $5, $6, $7, $8, $9, false)
 ON CONFLICT DO NOTHING
 ";
 
-/// The accounts of sites that have none; standing 0 is `Away`. Those that have one are no longer
-/// drained.
+/// Creates the accounts of sites that have none; standing 0 is `Away`. Sites that have an account
+/// are no longer drained.
 pub(super) const INSERT_SITES: &str = "
 INSERT INTO waiting_room_ledger_site
 SELECT $1, site, epoch_term, epoch_count, 0, NULL, 0, 0, NULL, false, NULL, NULL, NULL
@@ -110,7 +110,7 @@ pub(super) const RELEASE: &str =
     "UPDATE waiting_room_ledger SET holder = NULL WHERE room = $1 AND term = $2";
 
 /// Takes over from the term and the batch that were seen. A second process that has seen the same
-/// finds another term.
+/// values finds another term.
 pub(super) const TAKE_OVER: &str = "
 UPDATE waiting_room_ledger AS ledger
 SET term = $2, holder = $3, timeline = $4
@@ -130,8 +130,8 @@ pub(super) const SELECT_CLAIMS: &str = "
 SELECT site, epoch_term, epoch_count, visitor FROM waiting_room_ledger_claim WHERE room = $1
 ";
 
-/// Stores a batch, if the term is still the same, the batch is newer than the last one, and the
-/// last one that was acknowledged is still there. Returns how many rooms it has found, which is one
+/// Stores a batch if the term is still the same, the batch is newer than the last batch, and the
+/// last acknowledged batch is still there. Returns how many rooms it has found, which is one
 /// or none, and the settings as in [`WATCH`].
 pub(super) const KEEP: &str = "
 WITH holder AS (

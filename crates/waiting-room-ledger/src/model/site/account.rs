@@ -89,16 +89,16 @@ impl SiteLedger {
 
     /// Assigns slots to the sessions that are owed one, if there are enough for all of them.
     ///
-    /// They are never assigned to only some of the sessions. A slot that was granted for a claim
-    /// belongs to one visitor, and the total of granted slots does not show to which one.
+    /// Slots are never assigned to only some of the sessions. A slot that was granted for a claim
+    /// belongs to one visitor, but the total of granted slots does not show which.
     pub(super) fn settle(&mut self) {
         if self.used() <= self.allowance() {
             self.sessions.settle();
         }
     }
 
-    /// Admits the waiting visitors for which there are slots now, and gives up on those whose wait
-    /// has ended. Returns the actions for the caller.
+    /// Admits the waiting visitors for which there are slots now, and gives up on visitors whose
+    /// wait has ended. Returns the actions for the caller.
     pub(super) fn serve(&mut self) -> Vec<SiteAction> {
         let mut actions = Vec::new();
         while let Some(visitor) = self.borrowers.pop_late(self.clock) {

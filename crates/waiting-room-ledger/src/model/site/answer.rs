@@ -28,7 +28,7 @@ pub enum Admission {
 #[non_exhaustive]
 pub enum Prolonged {
     /// The visitor has no slot on this site's account. Its pass stays valid until it expires, and a
-    /// later [`SiteAction`] reports whether there is a new one.
+    /// later [`SiteAction`] reports whether there is a new pass.
     Borrow {
         /// The latest time at which the wait ends.
         until: Timestamp,

@@ -21,8 +21,8 @@ pub(super) struct Demand {
 }
 
 /// Visitors that are held for a moment while a slot is requested from elsewhere. Returning visitors
-/// come before new ones, and those who have waited in the line before all others. Apart from that,
-/// they are in the order of arrival.
+/// come before new ones, and visitors who have waited in the line come before all others. Apart
+/// from that, the order is that of arrival.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Borrowers {
     new: VecDeque<Borrower>,
@@ -33,9 +33,9 @@ pub(super) struct Borrowers {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Borrower {
     pub(super) visitor: VisitorId,
-    /// The time at which it joined the line of the site, or `None` if it has not joined the line.
+    /// The time at which the visitor joined the site's line, or `None` if it has not joined.
     pub(super) in_line_since: Option<Timestamp>,
-    /// The time at which its wait ends.
+    /// The time at which the visitor's wait ends.
     pub(super) until: Timestamp,
 }
 
@@ -71,8 +71,9 @@ impl Demand {
 }
 
 impl Borrowers {
-    /// Lets a visitor wait: among the returning visitors if it is already there, otherwise as a new
-    /// one. Returns the end of its wait; `None` if `until` has passed or the line is full.
+    /// Lets a visitor wait: among the returning visitors if it already waits among them, otherwise
+    /// as a new visitor. Returns the end of its wait; `None` if `until` has passed or the line is
+    /// full.
     pub(super) fn wait(&mut self, borrower: Borrower, now: Timestamp) -> Option<Timestamp> {
         let is_returning = Self::holds(&self.returning, borrower.visitor);
         let line = if is_returning { &mut self.returning } else { &mut self.new };
@@ -127,12 +128,13 @@ impl Borrowers {
         self.new.len() as u64
     }
 
-    /// The number of those of them who have not waited in the line.
+    /// The number of new visitors that wait but have not waited in the line.
     pub(super) fn newcomers(&self) -> u64 {
         self.new.iter().filter(|borrower| borrower.in_line_since.is_none()).count() as u64
     }
 
-    /// The front of the line: the first new visitors, up to the first that has not joined the line.
+    /// The front of the line: the first new visitors, up to the first visitor that has not joined
+    /// the line.
     pub(super) fn front(&self) -> LineFront {
         let mut front = LineFront::new();
         let since = self.new.iter().map_while(|borrower| borrower.in_line_since);
@@ -148,9 +150,8 @@ impl Borrowers {
         line.iter().any(|borrower| borrower.visitor == visitor)
     }
 
-    /// Adds a visitor to a line, behind all that have joined the line of the site before it. A
-    /// visitor that is already in the line to be joined keeps its position, and the earlier end of
-    /// its two waits.
+    /// Adds a visitor to `line`, behind all visitors who have joined the line of the site earlier.
+    /// A visitor who is already in `line` keeps its position, and the earlier end of its two waits.
     fn join(
         line: &mut VecDeque<Borrower>,
         borrower: Borrower,

@@ -40,7 +40,7 @@ pub struct SiteLedger {
     pub(super) heard: Timestamp,
     /// The number of unused slots that the site may keep.
     pub(super) reserve: u64,
-    /// The time until which unused slots have to be given back, since visitors wait elsewhere.
+    /// The time until which unused slots have to be given back, because visitors wait elsewhere.
     pub(super) recalled_until: Timestamp,
     pub(super) sessions: Sessions,
     pub(super) ghosts: Ghosts,
@@ -55,7 +55,7 @@ pub struct SiteLedger {
     pub(super) refused: Option<JoinRefused>,
 }
 
-/// Slots that an earlier incarnation may have given to visitors that this one does not know.
+/// Slots that an earlier incarnation may have given to visitors unknown to this one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Ghosts {
     pub(super) count: u64,
@@ -70,7 +70,7 @@ pub(super) enum Question {
     None,
     /// A request was sent at this time, and there is no reply yet.
     Open(Timestamp),
-    /// As `Open`, but visitors whom the request does not include have arrived since.
+    /// Like `Open`, but visitors who are not in the request have arrived since.
     Outdated(Timestamp),
 }
 
@@ -187,7 +187,7 @@ impl SiteLedger {
         self.term
     }
 
-    /// The epoch of the site's account; without an account, the newest that it knows.
+    /// The epoch of the site's account; without an account, the newest epoch that the site knows.
     #[must_use]
     pub const fn epoch(&self) -> Epoch {
         self.epoch

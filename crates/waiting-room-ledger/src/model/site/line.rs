@@ -6,13 +6,13 @@ use waiting_room_core::Timestamp;
 
 use crate::escrow::LineFront;
 
-/// The line of a site, as its caller has last described it: visitors who check in from time to time, and
-/// are not at the door meanwhile. Empty at a site without a line.
+/// The line of a site, as the caller last described it: visitors who check in from time to time,
+/// and are not at the door in between. Empty at a site without a line.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Line {
     /// Whether the site has a line, which may be empty.
     is_described: bool,
-    /// The oldest present visitors, those at the door included.
+    /// The oldest present visitors, including those at the door.
     front: LineFront,
     /// The slots that were granted for visitors of this site, until they come and take them.
     promised: u64,
@@ -23,8 +23,8 @@ pub(super) struct Line {
     requested: (u64, u64),
 }
 
-/// The time for which a slot is kept for a visitor in line. At the front, visitors check in every two seconds with
-/// jitter, rounded up to three.
+/// The time for which a slot is kept for a visitor in line. At the front, the interval between
+/// check-ins is two seconds plus jitter, rounded up to three.
 const PROMISE: Duration = Duration::from_secs(4);
 
 impl Line {
@@ -34,12 +34,12 @@ impl Line {
         self.front = front;
     }
 
-    /// The oldest present visitors, those at the door included.
+    /// The oldest present visitors, including those at the door.
     pub(super) const fn front(&self) -> &LineFront {
         &self.front
     }
 
-    /// Returns whether no visitor waits in it, and no slot is kept.
+    /// Returns whether no visitor waits in the line, and no slot is kept.
     pub(super) fn is_empty(&self) -> bool {
         self.front.is_empty() && self.promised == 0
     }
@@ -54,8 +54,8 @@ impl Line {
         self.front.visitors().saturating_sub(self.promised)
     }
 
-    /// Records a report, at a site with a line: the slots that were granted until then, those that it asks
-    /// for, and those that visitors may take meanwhile.
+    /// Records a report of a site with a line: the slots granted so far, the slots that it asks
+    /// for, and the slots that visitors may take in the meantime.
     pub(super) const fn record_request(&mut self, granted: u64, want: u64, usable: u64) {
         if self.is_described {
             self.wanted = want + usable.saturating_sub(self.promised);
@@ -63,8 +63,8 @@ impl Line {
         }
     }
 
-    /// Returns whether the global ledger knows that visitors in line want slots, and had too few.
-    /// It then grants slots as soon as they are free.
+    /// Returns whether the global ledger knows that visitors in line want slots, and had too few
+    /// slots for them. The ledger then grants slots as soon as they are free.
     pub(super) fn is_served_later(&self, granted: u64) -> bool {
         let (before, wanted) = self.requested;
         !self.front.is_empty() && wanted > granted.saturating_sub(before)
@@ -84,15 +84,16 @@ impl Line {
         }
     }
 
-    /// Forgets promises that have expired, those of slots that are gone, and those that no visitor
-    /// needs. `newcomers` wait at the door, and are not in line.
+    /// Forgets promises that have expired, promises whose slots are gone, and promises that no
+    /// visitor needs. `newcomers` wait at the door, and are not in line.
     pub(super) fn review(&mut self, unused: u64, newcomers: u64, is_leased: bool, now: Timestamp) {
         let is_over = self.promised_until <= now || !is_leased;
         let needed = self.front.visitors() + newcomers;
         self.promised = if is_over { 0 } else { self.promised.min(unused).min(needed) };
     }
 
-    /// A visitor takes a slot, and leaves the line if it was in it. The first ones in line take slots first.
+    /// A visitor takes a slot, and leaves the line if the visitor `was_in_line`. The first visitors
+    /// in line take slots first.
     pub(super) fn take(&mut self, was_in_line: bool) {
         self.promised = self.promised.saturating_sub(1);
         if was_in_line {

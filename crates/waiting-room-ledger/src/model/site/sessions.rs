@@ -1,4 +1,4 @@
-//! The visitors that use the slots of a site, and the time until which they do.
+//! The visitors that use the slots of a site, and the time until which they use them.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,7 +13,8 @@ use crate::escrow::Death;
 ///
 /// A session stays until its last pass is void, even if the visitor has left, because other sites
 /// would still honour the pass. Some sessions are *owed* a slot: the site has taken the visitor on
-/// its account without one. It makes no pass for any of them before it has slots for all of them.
+/// its account without a slot. The site makes no pass for any such session before it has slots for
+/// all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Sessions {
     by_visitor: BTreeMap<VisitorId, Session>,
@@ -23,8 +24,8 @@ pub(super) struct Sessions {
     owed: BTreeMap<VisitorId, Claimed>,
 }
 
-/// The time at which the slot that a visitor had elsewhere was last claimed, and the notice of the
-/// home's death that was known then. `None` if it was never claimed.
+/// The time of the last claim to the slot that a visitor had elsewhere, and the notice of the
+/// home's death that was known at that time. `None` if the slot was never claimed.
 type Claimed = Option<(Timestamp, Option<Death>)>;
 
 /// One session.
@@ -121,8 +122,8 @@ impl Sessions {
     /// Records a claim of the slot that a visitor had elsewhere, with the known notice of its
     /// home's death, and returns whether the claim is to be sent.
     ///
-    /// It is not sent if the visitor is not owed a slot, or if the same claim was sent less than
-    /// `pause` ago.
+    /// The claim is not sent if the visitor is not owed a slot, or if the same claim was sent less
+    /// than `pause` ago.
     pub(super) fn claim(
         &mut self,
         visitor: VisitorId,

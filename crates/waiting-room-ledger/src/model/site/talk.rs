@@ -39,7 +39,7 @@ impl SiteLedger {
             }
             ToSite::Report { .. } => true,
             ToSite::Stale { over, current, .. } => self.receive_stale(*over, *current),
-            // For sites that count, which have no such ledger.
+            // These messages are for sites that count, which have no such ledger.
             ToSite::Tickets(_) | ToSite::World(_) => false,
             ToSite::Welcome(welcome) => self.receive_welcome(welcome),
         };
@@ -59,19 +59,19 @@ impl SiteLedger {
             self.question = Question::Outdated(at);
             return None;
         }
-        // Otherwise, the next heartbeat includes the visitor.
+        // Without a request, the next heartbeat includes the visitor.
         let is_due = !self.line.is_served_later(self.allowance.granted);
         is_due.then(|| self.heartbeat())
     }
 
-    /// The claim of the slot that a visitor had elsewhere, for the case that its home is dead.
+    /// The claim to the slot that a visitor had at its home, in case the home is dead.
     pub(super) fn claim(&mut self, pass: &SitePass) -> ToGlobal {
         debug_assert!(self.sessions.of(pass.visitor).is_some(), "a claim needs a session here");
         let death = self.deaths.get(&pass.home).copied();
         ToGlobal::Claim { heartbeat: self.report(), pass: *pass, death }
     }
 
-    /// The report of the site; without an account, the request for one.
+    /// The report of the site or, if the site has no account, a request to open one.
     pub(super) fn heartbeat(&mut self) -> ToGlobal {
         if self.has_account {
             return ToGlobal::Heartbeat(self.report());
@@ -89,7 +89,7 @@ impl SiteLedger {
     /// Gives back the surplus, and reports the state afterwards.
     ///
     /// The order matters: the site must have given slots up before it reports them as returned, so
-    /// that the global ledger never counts fewer slots for it than it holds.
+    /// that the global ledger never counts fewer slots for the site than it holds.
     fn report(&mut self) -> Heartbeat {
         self.schedule();
         self.give_back_surplus();
@@ -177,8 +177,8 @@ impl SiteLedger {
         is_news
     }
 
-    /// Handles a refusal: the site gets no account, or loses the one that it had. Returns the
-    /// reason if it is a new one.
+    /// Handles a refusal: the site gets no account, or loses its account. Returns the
+    /// reason if it is new.
     fn receive_refused(&mut self, refused: &Refused) -> Option<JoinRefused> {
         let is_over = self.has_account && refused.over != self.epoch;
         if refused.incarnation != self.incarnation || is_over {
@@ -189,8 +189,8 @@ impl SiteLedger {
         (self.refused.replace(reason) != Some(reason)).then_some(reason)
     }
 
-    /// Opens a new account. No session has a slot in it yet: the inherited slots may be in use by
-    /// visitors that only the last incarnation knew, until their passes are void.
+    /// Opens a new account. No session has a slot in the new account yet: the inherited slots may
+    /// be in use by visitors that only the last incarnation knew, until their passes are void.
     fn receive_welcome(&mut self, welcome: &Welcome) -> bool {
         if self.has_account
             || welcome.incarnation != self.incarnation

@@ -17,7 +17,7 @@ impl SiteLedger {
         self.demand.arrived();
     }
 
-    /// Requests a slot for a visitor. A visitor that has one gets the same pass again.
+    /// Requests a slot for a visitor. A visitor that has a slot gets the same pass again.
     pub fn admit(&mut self, visitor: VisitorId, now: Timestamp) -> Admission {
         self.admit_by(visitor, Timestamp::MAX, now)
     }
@@ -36,8 +36,8 @@ impl SiteLedger {
     }
 
     /// Does the same as [`admit_by`](Self::admit_by) for a visitor that has waited in the line of the site `since`
-    /// this time. It comes before visitors who have waited for less time, or not at all, at this site
-    /// and at all others.
+    /// this time. The visitor comes before all visitors, at any site, who have waited for less time
+    /// or not at all.
     pub fn admit_from_line(
         &mut self,
         visitor: VisitorId,
@@ -120,7 +120,7 @@ impl SiteLedger {
     /// Ends the session of a visitor. Its pass is void at this site from now on, unless the visitor
     /// is admitted again.
     ///
-    /// The slot is not free before the pass expires, because another site may still honour it.
+    /// The slot is not free before the pass expires: other sites may honour the pass.
     pub fn leave(&mut self, visitor: VisitorId, now: Timestamp) {
         self.advance(now);
         self.borrowers.leave(visitor);
@@ -175,15 +175,15 @@ impl SiteLedger {
         times.into_iter().flatten().fold(self.next_heartbeat, Timestamp::min)
     }
 
-    /// Describes the line of the site: its oldest present visitors, those at the door included.
+    /// Describes the line of the site: its oldest present visitors, including those at the door.
     ///
     /// The site then asks for slots for all of them, and not only for visitors at the door. A slot that is
     /// granted for them is kept for four seconds, until one of them comes to the door. While visitors wait
-    /// elsewhere, visitors of this site take no other slots, because the next one may belong to an older
-    /// visitor.
+    /// elsewhere, visitors of this site take no other slots, because the next slot may belong to an
+    /// older visitor.
     ///
-    /// This is never called at a site without a line. At a site with one, the caller calls it
-    /// before [`tick`](Self::tick) whenever the line has changed.
+    /// This method is never called at a site without a line. At a site with a line, the caller
+    /// calls it before [`tick`](Self::tick) whenever the line has changed.
     pub fn set_line(&mut self, front: LineFront, now: Timestamp) {
         let is_new = self.line.front().is_empty() && !front.is_empty();
         self.line.describe(front);
@@ -204,8 +204,8 @@ impl SiteLedger {
         }
     }
 
-    /// The slots that the site asks for, and the visitors in line for whom it asks. The first ones
-    /// in line take the slots that the site has.
+    /// The slots that the site asks for, and the visitors in line for whom it asks. The first
+    /// visitors in line take the slots that the site has.
     pub(super) fn wants(&mut self) -> (u64, LineFront) {
         let usable = self.usable();
         let (want, front) = if self.line.is_empty() {

@@ -1,10 +1,11 @@
 //! The accounts of a site in its room are compared with [`SiteLedger`], by random commands, on both
-//! engines. Both get the same visitors and the same messages from a real global ledger. The
-//! messages may be lost, repeated or late, and the two have to report the same after each of them.
+//! engines. The room and the ledger get the same visitors and the same messages from a real global
+//! ledger. The messages may be lost, repeated or late, and the two have to report the same after
+//! each message.
 //!
-//! The account of slots and that of the minute are compared one at a time, with visitors who wait,
-//! while the other account is ample. They are also compared together, with visitors who do not
-//! wait.
+//! The account of slots and the account of the minute are compared one at a time, with visitors who
+//! wait, while the other account is ample. They are also compared together, with visitors who do
+//! not wait.
 //!
 //! The account of slots is also compared in a room with a line, which its model is told about.
 //! There, a newcomer is not held at the door, because the room keeps newcomers behind the line, but
@@ -32,9 +33,9 @@ enum Accounts {
     Slots,
     /// The account of slots, in a room that has no other account and whose visitors wait in line.
     Line,
-    /// The account of slots, while that of the minute is ample.
+    /// The account of slots, while the account of the minute is ample.
     SlotsBesideMinute,
-    /// The account of the minute, while that of slots is ample.
+    /// The account of the minute, while the account of slots is ample.
     Minute,
     /// Both accounts.
     Both,
@@ -68,7 +69,7 @@ impl Accounts {
     }
 }
 
-/// The events in the worlds of a comparison, which proves nothing without them.
+/// The events in the worlds of a comparison. Without these events, a comparison proves nothing.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     /// The visitors who were admitted at once, and those who had waited.
@@ -192,8 +193,8 @@ fn valkey_agrees_with_the_ledgers_of_a_site() {
     Accounts::ALL.into_iter().for_each(|accounts| agree(Engine::Valkey, accounts));
 }
 
-/// Compares both in random worlds: one for each four cases of `PROPTEST_CASES`, since a world is a hundred
-/// commands to a server.
+/// Compares the room and the ledger in random worlds: one world for every four cases of
+/// `PROPTEST_CASES`, since a world sends a hundred commands to a server.
 fn agree(engine: Engine, accounts: Accounts) {
     let server = start(engine);
     let url = server.url();

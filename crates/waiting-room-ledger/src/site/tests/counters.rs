@@ -296,7 +296,7 @@ impl World {
     }
 
     /// Time passes. The agent reports at least at the beginning of each minute. At that time, a
-    /// visitor fixes the slots in the simulation, too.
+    /// visitor arrives, which fixes the slots of the minute in the room and in the simulation.
     async fn advance(&mut self, seconds: u64) -> Result<(), TestCaseError> {
         let until = self.now() + Duration::from_secs(seconds);
         while Minute::of(self.now()) < Minute::of(until) {
@@ -350,7 +350,8 @@ fn valkey_agrees_with_the_simulation() {
     agree(Engine::Valkey);
 }
 
-/// Compares both in random worlds: one for each four cases of `PROPTEST_CASES`.
+/// Compares the room and the simulation in random worlds: one world for every four cases of
+/// `PROPTEST_CASES`.
 fn agree(engine: Engine) {
     let server = start(engine);
     let url = server.url();

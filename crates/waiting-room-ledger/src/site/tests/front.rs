@@ -223,7 +223,7 @@ async fn the_front_begins_behind_the_visitors_with_a_slot() {
     }
 }
 
-/// Three visitors want slots. The two that are granted first are not taken in time.
+/// Three visitors want slots. The first two slots that are granted are not taken in time.
 #[tokio::test]
 async fn a_promise_that_is_over_is_not_renewed_by_the_next_grant() {
     for engine in Engine::ALL {

@@ -68,7 +68,7 @@ async fn messages_of_another_epoch_term_or_life_grant_nothing() {
         let refused =
             |incarnation, over| GlobalNews::Refused { incarnation, over, is_fenced: true };
         for news in [
-            // Late, or of a ledger that knows more than the site.
+            // These grants are late, or come from a ledger that knows more than the site.
             grant((1, 1)),
             grant((1, 3)),
             grant((0, 2)),
@@ -123,7 +123,7 @@ async fn without_a_lease_no_visitor_enters_and_no_session_is_extended() {
         site.waits(Reason::QueuedActiveLimit).await;
         let refused = site.renewed(pass).await;
         assert_eq!(refused.expires_at, pass.expires_at, "it is not prolonged");
-        // Its node asks again after a ninth of the 80 s that are left.
+        // The pass is due again after a ninth of the 80 s that are left.
         let is_due_at = |secs| {
             site.room.rules().timing().is_renewal_due(&refused, BEGIN + Duration::from_secs(secs))
         };
@@ -260,7 +260,7 @@ async fn a_lease_that_is_over_by_the_clock_of_a_node_is_over() {
         site.admitted().await;
         assert_eq!(site.report(end).await.slots.lease_end, BEGIN);
         site.waits(Reason::QueuedActiveLimit).await;
-        // The next message begins another one.
+        // The next message begins another lease.
         site.clock.advance(Duration::from_secs(1));
         site.grant(ActiveVisitors, 0).await;
         site.admitted().await;
@@ -295,7 +295,7 @@ async fn slots_that_the_line_will_use_are_not_given_back() {
             (0, 2, 1, 1)
         );
 
-        // No visitor takes it, so it goes back.
+        // No visitor takes the slot, so the slot goes back.
         site.clock.advance(Duration::from_secs(4));
         let epoch = said.slots.epoch;
         let heard = site.clock.now();

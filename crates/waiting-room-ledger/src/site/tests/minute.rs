@@ -165,7 +165,7 @@ async fn a_site_requests_nothing_that_it_has_and_may_use() {
         assert_eq!(site.say_of(ActiveVisitors).await.wanted, 2, "there are two places");
         site.grant(ActiveVisitors, 1).await;
         assert_eq!(site.say_of(ActiveVisitors).await.wanted, 1, "one slot is promised");
-        // Visitors wait elsewhere. Those of this site keep the places that they find.
+        // Visitors wait elsewhere. Visitors of this site keep the places that they find.
         site.recall(NewVisitors).await;
         assert_eq!(site.figures(NewVisitors).await, [3, 0, 3, 1]);
     })
@@ -180,7 +180,7 @@ async fn slots_are_returned_while_the_minute_is_exhausted_even_if_visitors_wait(
         assert_eq!(site.figures(ActiveVisitors).await, [0, 0, 0, 2]);
         site.grant(ActiveVisitors, 2).await;
         assert_eq!(site.figures(ActiveVisitors).await, [2, 0, 2, 0], "both are promised");
-        // Other visitors take both places, and one slot of these becomes free.
+        // Other visitors take both places, and the slot of one of them becomes free.
         let first = site.admitted().await;
         site.admitted().await;
         site.room.leave(first.id).await.unwrap();
@@ -203,7 +203,7 @@ async fn the_room_follows_the_node_that_speaks_for_the_site() {
         let said = site.say().await;
         assert!(!said.speaks && said.minute.is_some());
         site.waits(Reason::QueuedRate).await;
-        // It is the only node left. The limit in the rules is one visitor.
+        // This node is the only one left. The limit in the rules is one visitor.
         site.pass(Duration::from_secs(6));
         let said = site.say().await;
         assert!(said.speaks && said.minute.is_none());

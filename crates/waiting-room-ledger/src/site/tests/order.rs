@@ -45,7 +45,7 @@ struct World {
 struct Admitted {
     site: usize,
     arrived: Timestamp,
-    /// The arrival of the oldest visitor who waited at that moment, if it was older.
+    /// The arrival of the oldest visitor who waited at that moment, if it was earlier.
     before: Option<Timestamp>,
 }
 
@@ -163,7 +163,7 @@ impl World {
         }
     }
 
-    /// The most seconds by which an admitted visitor had arrived after one that was still waiting.
+    /// The most seconds by which an admitted visitor had arrived after one who was still waiting.
     fn out_of_order(&self) -> u64 {
         let by = |admitted: &Admitted| {
             admitted.before.map_or(0, |oldest| admitted.arrived.since(oldest).as_secs())
@@ -228,7 +228,7 @@ async fn a_site_with_the_longest_waiting_visitors_gets_freed_slots_at_once() {
     let sites =
         [0, 1].map(|site| world.admitted.iter().filter(|admitted| admitted.site == site).count());
     println!("{sites:?} were admitted, {} s out of order", world.out_of_order());
-    // A slot whose visitor checks in late may go to the next one at the other site.
+    // A slot whose visitor checks in late may go to the next visitor at the other site.
     assert!(sites[0] >= LIMIT as usize * 7 / 8, "{sites:?}");
     assert!(world.out_of_order() <= 15, "{} s out of order", world.out_of_order());
 }

@@ -184,7 +184,7 @@ impl Site {
         self.receive(limit, grant).await;
     }
 
-    /// Recalls what is not in use from now on.
+    /// From now on, unused slots are recalled.
     pub(super) async fn recall(&mut self, limit: SharedLimit) {
         self.known[index(limit)].is_recalled = true;
         self.grant(limit, 0).await;
@@ -256,7 +256,7 @@ impl Site {
         self.lives += 1;
     }
 
-    /// The run id of the server changes, so that it differs from the one that wrote the room.
+    /// Simulates a change of the server's run id: from then on, the room contains another run id.
     pub(super) async fn restart(&mut self) {
         let () = self.connection().await.hset("{wr:shop}:room", "server", "other").await.unwrap();
         self.lives += 1;

@@ -25,6 +25,8 @@ local COOKIE_TEST_INTERVAL_S = 1
 local STARTERS_PER_SECOND = 5000
 local CHECK_SERVER_EVERY_US = 50 * 1000
 local MAX_USERS = 10000000
+-- The rank of the first late place, which is later than all times until the year 2112.
+local LATE = 2 ^ 52
 local MAX_ENDED = 1000000
 -- The maximum number of records of ended sessions that one script looks at, and of pages of visitors
 -- that one script clears. Later scripts clear the rest. Until then, the line seems longer than it is, but never
@@ -34,7 +36,7 @@ local PAGES_AT_ONCE = 128
 -- The maximum number of seconds for which lapsed sessions are counted before they are removed.
 local COUNTED_S = 1024
 -- The version of the layout of the keys, which changes if an earlier release cannot use the keys.
-local LAYOUT = '5'
+local LAYOUT = '6'
 
 if struct.unpack('>I7', struct.pack('>I7', 2 ^ 52)) ~= 2 ^ 52 then
     error('the room needs a server for machines of 64 bits')

@@ -30,6 +30,7 @@ end
 local function forget_visitors()
     redis.call('DEL', VISITORS, DEADLINES, PRESENT, ARRIVALS)
     room.active, room.places, room.records = 0, 0, 0
+    room.late, room.ending = 0, 0
     room.watermark_us = 0
     set_pages(1)
 end
@@ -45,14 +46,13 @@ end
 -- Returns whether a key has fewer entries than after the last script, or the room's sizes are
 -- wrong.
 --
--- After a loss, the counts of places per network restart from zero, because they may still include
--- lost places. If the count of a network is too high, its visitors may be refused forever. If the
--- count is too low, the network only gets too many places for a while. The loss of the key that
--- stores the counts is therefore not treated as a loss of the room.
+-- After a loss of visitors, the counts of the networks restart from zero, because they may still
+-- include lost places and sessions. The loss of the counts themselves is not treated as a loss of the
+-- room.
 local function has_lost_keys()
     local counts = count_keys()
     local are_visitors_lost = are_sizes_wrong(counts)
-    local is_lost = are_visitors_lost
+    local is_lost, are_networks_lost = are_visitors_lost, counts[8] < room.counts[8]
     for i, count in ipairs(counts) do
         local key, was = COUNTED[i], room.counts[i]
         if count < was then
@@ -66,8 +66,10 @@ local function has_lost_keys()
     if are_visitors_lost then
         forget_visitors()
     end
+    if are_visitors_lost or are_networks_lost then
+        networks.restart()
+    end
     if is_lost then
-        redis.call('DEL', NETWORKS)
         -- A visitor who is neither in line nor in GONE may or may not be present.
         if room.course and room.course.draw then
             room.course.draw.is_blind = true

@@ -1,14 +1,14 @@
 -- The removal of lapsed sessions and places, and the search for the record of a visitor.
 
 -- Ends a session that has lapsed.
-local function end_session(id, expires_us, accepted_us)
+local function end_session(id, session)
     drop(id)
-    tally(expires_us, -1)
+    release(id, session)
     -- Tickets that led to the session may still be valid, but must not lead to another session. See
     -- `tickets_void_after` in the core.
-    local forget_us = accepted_us + 3 * room.place_retention_us
+    local forget_us = session.accepted_us + 3 * room.place_retention_us
     if forget_us > room.now_us then
-        remember_end(id, expires_us, forget_us, 'lapsed')
+        remember_end(id, session.expires_us, forget_us, 'lapsed')
     end
 end
 
@@ -16,18 +16,17 @@ end
 -- goes away, and a visitor who has been away for too long loses its place.
 local function lapse(id, kind, deadline_us, second, third)
     if kind == SESSION then
-        end_session(id, deadline_us, second)
+        end_session(id, session_of(deadline_us, second, third))
     elseif kind == PRESENT_PLACE and second > room.now_us then
         go_away(id, second, third)
     else
         drop(id)
-        abandon_line(id, kind)
+        abandon_line(id, kind, third >= LATE)
     end
 end
 
 -- Returns what the room knows about a visitor, or nothing if the visitor has no record: the session
--- {bucket, accepted_us, expires_us} or nil, the kind of the record, and the arrival of a visitor in
--- line. A lapsed record of this visitor is handled first, even if many other records have lapsed.
+-- or nil, the kind of the record, and the arrival of a visitor in line and whether its place is late. A lapsed record of this visitor is handled first, even if many other records have lapsed.
 local function visitor(id)
     local _, page, at = find(id)
     if not at then
@@ -38,15 +37,14 @@ local function visitor(id)
         lapse(id, kind, deadline_us, second, third)
         return visitor(id)
     elseif kind == SESSION then
-        return {bucket = third, accepted_us = second, expires_us = deadline_us}, kind
+        return session_of(deadline_us, second, third), kind
     end
-    return nil, kind, third
+    return nil, kind, arrival_of(third)
 end
 
 -- Admits a visitor who is already active, and continues the session `pass`.
 local function admit_again(id, pass)
-    prolong(pass)
-    hold(id, pass)
+    prolong(id, pass)
     return pass_reply(pass, 'active')
 end
 
@@ -98,11 +96,11 @@ local function write_without_free_memory()
     redis.call('ZREM', DEADLINES, '')
 end
 
--- Follows the schedule, and then handles lapsed sessions and places, in up to PAGES_AT_ONCE pages.
--- Returns whether more lapsed
--- entries may be left.
+-- Follows the schedule, lets late places enter, and then handles lapsed sessions and places, in up to
+-- PAGES_AT_ONCE pages. Returns whether more lapsed entries may be left.
 local function clear()
     follow_schedule()
+    let_in()
     local is_more = clear_ended()
     local due = redis.call('ZRANGEBYSCORE', DEADLINES, '-inf', digits(room.now_us), 'WITHSCORES',
         'LIMIT', 0, PAGES_AT_ONCE + 1)
@@ -114,6 +112,16 @@ local function clear()
         write_without_free_memory()
     end
     read_pages(wanted)
+    local leaving = {}
+    for _, number in ipairs(wanted) do
+        local page = pages[number]
+        for at = HEADER + 1, #page, RECORD do
+            if struct.unpack('>I7', page, at + ID + 1) <= room.now_us then
+                leaving[#leaving + 1] = string.sub(page, at, at + ID - 1)
+            end
+        end
+    end
+    networks.read(leaving)
     for _, number in ipairs(wanted) do
         clear_page(number)
     end
@@ -129,6 +137,7 @@ local function for_each_visitor(format, decide, proofs_may_be_void)
     for i = 2, #ARGV do
         ids[i - 1] = string.sub(ARGV[i], 1, ID)
     end
+    room.visitors = ids
     read_visitors(ids)
     if current_draw() and ids[1] then
         read_entrants(ids)

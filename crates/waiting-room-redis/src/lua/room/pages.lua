@@ -5,9 +5,9 @@
 --   id 16 | kind 1 | deadline 7 | second number 7 | third number 7
 --
 --   kind     deadline        second number   third number
---   SESSION  expires_us      accepted_us     the minute of arrival
+--   SESSION  expires_us      accepted_us     the minute of arrival and flags, see sessions.lua
 --   PRESENT  the end of presence, in us      kept_us        arrival_us
---   AWAY     kept_us         kept_us         arrival_us
+--   AWAY     kept_us         kept_us         arrival_us; for a late place, plus LATE
 --
 -- About eight records share a page, because a field of a hash, or a member of a sorted set, would
 -- cost more memory than a record. A page is a field of VISITORS, whose name is the number of the
@@ -23,6 +23,11 @@
 
 local SESSION, PRESENT_PLACE, AWAY_PLACE = 'S', 'P', 'A'
 local HEADER, RECORD, ID = 7, 38, 16
+-- The numbers that are written together with the pages. `entered` is the number of places that have
+-- entered the line, without those that were given up. `late` is the number of late places,
+-- `ending` that of sessions that give way to visitors in line. The last ones are those of networks.lua.
+local SIZES = {'active', 'places', 'records', 'pages', 'entered', 'looked', 'late', 'ending',
+    'generation', 'known_places', 'most_places', 'known_slots', 'most_slots'}
 -- The mean number of records in a page, above which a page is split.
 local PER_PAGE = 8
 
@@ -106,14 +111,14 @@ local function header(number, deadline_us)
     return struct.pack('>I7', deadline_us)
 end
 
--- Adds a visitor's record or replaces it, and returns the kind and the deadline of the replaced
--- record.
+-- Adds a visitor's record or replaces it, and returns the kind, the deadline and the third number of
+-- the replaced record.
 local function put(id, kind, deadline_us, second, third)
     local number, page, at = find(id)
     local record = struct.pack('>c16c1I7I7I7', id, kind, deadline_us, second, third)
-    local old_kind, old_us
+    local old_kind, old_us, old_third, _
     if at then
-        old_kind, old_us = struct.unpack('>c1I7', page, at + ID)
+        old_kind, old_us, _, old_third = record_at(page, at)
         page = string.sub(page, 1, at - 1) .. record .. string.sub(page, at + RECORD)
     else
         room.records = room.records + 1
@@ -124,7 +129,7 @@ local function put(id, kind, deadline_us, second, third)
         page = header(number, deadline_us) .. string.sub(page, HEADER + 1)
     end
     pages[number], changed[number] = page, true
-    return old_kind, old_us
+    return old_kind, old_us, old_third
 end
 
 -- Removes a visitor's record.
@@ -198,8 +203,11 @@ local function write_pages(fields, gone)
     if room.records == 0 then
         set_pages(1)
     end
-    redis.call('HSET', ROOM, 'sizes',
-        cmsgpack.pack({room.active, room.places, room.records, room.pages}))
+    local sizes = {}
+    for i, name in ipairs(SIZES) do
+        sizes[i] = room[name]
+    end
+    redis.call('HSET', ROOM, 'sizes', cmsgpack.pack(sizes))
     if fields[1] then
         redis.call('HSET', VISITORS, unpack(fields))
     end

@@ -159,18 +159,53 @@ local function ended(id, made_us)
     return made_us <= room.watermark_us and 'forgotten'
 end
 
--- Stores the session `pass` of a visitor, in place of the visitor's earlier session or place.
-local function hold(id, pass)
-    local kind, deadline_us = put(id, SESSION, pass.expires_us, pass.accepted_us, pass.bucket)
+-- Returns the session of a record. The third number of the record contains the minute of arrival and,
+-- from bit 32 on, whether the session is within the shares of its networks, whether it gives way to
+-- visitors in line, and the generation of the counts of NETWORKS that include it.
+local function session_of(expires_us, accepted_us, third)
+    local flags = math.floor(third / 2 ^ 32)
+    local has_slot = math.floor(flags / 4) == room.generation
+    return {
+        bucket = third % 2 ^ 32, accepted_us = accepted_us, expires_us = expires_us,
+        has_slot = has_slot, is_counted = has_slot and flags % 2 == 1, is_ending = flags % 4 > 1,
+    }
+end
+
+-- Takes note that a session has ended.
+local function release(id, session)
+    tally(session.expires_us, -1)
+    room.ending = room.ending - (session.is_ending and 1 or 0)
+    if session.has_slot then
+        networks.add_slot(id, -1)
+    end
+    if session.is_counted then
+        networks.count(id, -1)
+    end
+end
+
+-- Stores the session `pass` of a visitor, in place of the visitor's earlier session or place. From now
+-- on, the session is within the shares of its networks if it `is_counted`, and gives way to visitors
+-- in line if it `is_ending`.
+local function hold(id, pass, is_counted, is_ending)
+    local flags = (is_counted and 1 or 0) + (is_ending and 2 or 0) + 4 * room.generation
+    local kind, deadline_us, third =
+        put(id, SESSION, pass.expires_us, pass.accepted_us, pass.bucket + flags * 2 ^ 32)
     if kind == SESSION then
         tally(deadline_us, -1)
     else
         forget_end(id)
         if kind then
-            leave_line(id, kind)
+            leave_line(id, kind, third >= LATE)
         end
     end
     tally(pass.expires_us, 1)
+    room.ending = room.ending + (is_ending and 1 or 0) - (pass.is_ending and 1 or 0)
+    if not pass.has_slot then
+        networks.add_slot(id, 1)
+    end
+    if is_counted ~= (pass.is_counted or false) then
+        networks.count(id, is_counted and 1 or -1)
+    end
 end
 
 -- Returns whether the room of a site may extend sessions: it has a lease, and a slot for each of its
@@ -183,11 +218,27 @@ local function may_prolong()
     return is_leased() and active() <= room.total_active_users + room.site.slots.ghosts
 end
 
--- Extends a session to a full lifetime from now, unless the rules give sessions a fixed length.
-local function prolong(pass)
+-- Continues a session. It is extended to a full lifetime from now, unless the rules give sessions a fixed
+-- length, or it gives way to visitors in line: because it would last longer than the longest visit, or
+-- because it is above the share of its network and a visitor of another network waits. No more
+-- sessions give way than visitors wait.
+local function prolong(id, pass)
+    local until_us, is_ending = pass.expires_us, false
     if room.session_renewal ~= 'fixed' and (not room.site or may_prolong()) then
-        pass.expires_us = math.max(pass.expires_us, room.now_us + room.lifetime_us)
+        until_us = math.max(until_us, room.now_us + room.lifetime_us)
     end
+    local crowded, places = networks.crowded(id, pass.is_counted)
+    local is_wanted = crowded and room.places > places
+    local is_long = room.longest_visit_us and until_us > pass.accepted_us + room.longest_visit_us
+    -- The end of a session frees no slot at a site that counts new visitors.
+    if (is_wanted or is_long) and until_us > pass.expires_us
+        and not (room.site and room.site.counters) then
+        room.present = room.present or redis.call('ZCARD', PRESENT)
+        local free = math.max(room.total_active_users - active(), 0)
+        is_ending = room.ending - (pass.is_ending and 1 or 0) + free < room.present
+    end
+    pass.expires_us = is_ending and pass.expires_us or until_us
+    hold(id, pass, not crowded, is_ending)
 end
 
 -- Returns whether the session of a pass is resumed if the room does not know about the pass.

@@ -12,10 +12,12 @@ local function read_rules(values)
     end
 end
 
--- Sets the numbers of active visitors, places, records and pages.
-local function read_sizes(active, places, records, count)
-    room.active, room.places, room.records = active, places, records
-    set_pages(count)
+-- Sets the numbers of SIZES. Those without a value are zero.
+local function read_sizes(sizes)
+    for i, name in ipairs(SIZES) do
+        room[name] = sizes[i] or 0
+    end
+    set_pages(room.pages)
 end
 
 -- Reads the room, and returns whether the room exists. A room with the layout of another release is
@@ -34,7 +36,7 @@ local function open()
     room.server, room.checked_us = state[5], tonumber(state[6])
     room.version, room.pace = tonumber(state[7]), cmsgpack.unpack(state[8])
     room.counts, room.losses = cmsgpack.unpack(state[9]), tonumber(state[10])
-    read_sizes(unpack(cmsgpack.unpack(state[11])))
+    read_sizes(cmsgpack.unpack(state[11]))
     room.course = state[13] and cmsgpack.unpack(state[13])
     room.site = state[14] and cmsgpack.unpack(state[14])
     -- The watermark of the ends that had to be forgotten, see `ended`, and a time before which no end

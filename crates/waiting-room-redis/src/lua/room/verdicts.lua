@@ -42,7 +42,7 @@ local function admit(id, first_seen_us, reason)
         accepted_us = room.now_us,
         expires_us = room.now_us + room.lifetime_us,
     }
-    hold(id, pass)
+    hold(id, pass, not networks.crowded(id), false)
     room.admitted = room.admitted + 1
     if reason == 'slot' then
         take_slot()

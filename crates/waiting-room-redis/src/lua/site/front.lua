@@ -10,12 +10,15 @@ local LAST_PLACE = 2 ^ 40
 
 -- Returns the arrival of the present visitor with `ahead` others ahead, and the rank of the last visitor who
 -- may be in the same bucket. All entrants of a draw count as if they had come at the beginning of its
--- prequeue, because their places are not times, and each site's draw has its own places.
+-- prequeue, because their places are not times, and each site's draw has its own places. Late places
+-- count as if they came now.
 local function arrival_us(ahead)
     local rank = tonumber(redis.call('ZRANGE', PRESENT, ahead, ahead, 'WITHSCORES')[2])
     local draw = rank <= LAST_PLACE and current_draw()
     if draw then
         return draw.begins_us, LAST_PLACE
+    elseif rank >= LATE then
+        return room.now_us, 2 * LATE
     end
     return rank, (math.floor(rank / BUCKET_US) + 1) * BUCKET_US - 1
 end

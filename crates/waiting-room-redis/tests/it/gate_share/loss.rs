@@ -46,14 +46,15 @@ async fn a_connection_whose_other_end_has_vanished_is_replaced() {
         let mut node = gate.join();
         assert_eq!(node.renew(demand(1, 0)).await, TOTAL);
         link.vanish();
-        // The node can have its part of the new total only from a renewal that succeeds.
+        // The node can get its part of the new total only from a renewal that succeeds.
         gate.set_total(NonZeroU32::new(2 * TOTAL).unwrap());
         eventually(async || (node.renew(demand(1, 0)).await == 2 * TOTAL).then_some(())).await;
     })
     .await;
 }
 
-/// The node that is cut off renews after the usual pauses, the others without any.
+/// The node that is cut off renews after the usual pauses, and the other nodes renew without
+/// pauses.
 #[tokio::test(flavor = "multi_thread")]
 async fn limits_in_force_never_add_up_to_more_than_the_total_when_a_node_is_cut_off() {
     on_each(async |engine| {

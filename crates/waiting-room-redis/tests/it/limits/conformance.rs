@@ -175,8 +175,8 @@ impl Pair {
         };
         let settled = node.settle(&ask, &theirs, cost).unwrap();
         self.limiter.settle(ask.key, ask.tier, &mut ours, cost, clock.now());
-        // The receipts differ if units were spent after all had been given back, and if a leaky
-        // queue has kept a part of a refund; such a charge is not settled again.
+        // The receipts differ if units were spent after all units had been given back, and if a
+        // leaky queue has kept a part of a refund; such a charge is not settled again.
         if theirs.cost > 0 && self.policy.algorithm() != Algorithm::LeakyQueue {
             self.charged.push((ask, settled, ours));
         }

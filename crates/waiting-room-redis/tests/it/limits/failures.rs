@@ -73,7 +73,7 @@ async fn all_requests_during_an_outage_are_answered_in_time() {
         tries.spawn(async move { node.charge_all(&asks).await.is_err() });
     }
     assert!(tries.join_all().await.into_iter().all(|is_err| is_err));
-    // If each batch waited for the server, they would take a minute.
+    // If each batch waited for the server, all batches together would take a minute.
     assert!(asked.elapsed() < Duration::from_secs(25), "{:?}", asked.elapsed());
     server.resume().unwrap();
 }

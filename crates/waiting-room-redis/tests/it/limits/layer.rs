@@ -17,7 +17,7 @@ use waiting_room_redis::{RedisLimits, RedisStoreOptions};
 use super::support::manager;
 use crate::support::{patient, start};
 
-/// The longest time that a decision may take while the server is away.
+/// The longest time that a decision may take while the server is unavailable.
 const DEADLINE: Duration = Duration::from_millis(200);
 
 /// Starts a node of a service with ten requests an hour per address, and a hundred in total.

@@ -221,7 +221,7 @@ async fn no_request_is_refused_for_units_that_its_node_holds() {
             assert!(spend(&node, &all).await.is_some());
         }
         assert_eq!(spend(&other, &ask(&all.policy, "all", 86)).await, Some(0));
-        // The other limit has no block, so both go to the store.
+        // The other limit has no block, so the store decides on both limits.
         let asks = [ask(&daily("each", algorithm, 100), "ann", 1), all.clone()];
         let replies = node.charge_all(&asks).await.unwrap();
         assert!(replies.iter().all(|reply| reply.charge.is_some()), "{replies:?}");

@@ -69,8 +69,8 @@ async fn run(
     }
 }
 
-/// Runs three seeds. Checks that no window has more than `most` units, and that none refuses a
-/// request with much less than the limit.
+/// Runs three seeds. Checks that no window has more than `most` units, and that no request is
+/// refused in a window with much less than the limit.
 ///
 /// `is_in` decides whether a charge lies in the window of `now`.
 async fn windows_have(
@@ -193,7 +193,7 @@ impl Books {
         for _ in 0..NODES {
             nodes.push(lessee(server, &clock, BLOCK).await);
         }
-        // So slow that time gives nothing back.
+        // The quotas are so slow that time restores no units.
         let policy = |limit| {
             let name = format!("{limit}:{seed}:{algorithm:?}");
             let quota = Quota::new(limit, Duration::from_secs(300 * 86_400));

@@ -1,4 +1,5 @@
-//! Remembered refusals: repeated without the store, and never for longer than the store would.
+//! Remembered refusals: repeated without the store, and never for longer than the store would
+//! refuse.
 
 use std::{sync::Arc, time::Duration};
 
@@ -93,7 +94,8 @@ async fn a_refusal_is_remembered_briefly_for_one_key_cost_and_tier() {
     assert!(charge(&node, &paid).await.charge.is_some());
     assert!(charge(&node, &ask(&policy, "ann", 1)).await.charge.is_some());
 
-    // An operator forgives a client by deleting keys. It takes effect on all nodes within 10 s.
+    // An operator forgives a client by deleting keys. The deletion takes effect on all nodes within
+    // 10 s.
     assert!(charge(&node, &ask(&policy, "ann", 1)).await.charge.is_none());
     let mut connection = connection(&server).await;
     let _: () = redis::cmd("FLUSHALL").query_async(&mut connection).await.unwrap();

@@ -97,7 +97,8 @@ async fn a_late_refund_is_taken_from_the_oldest_events() {
     // Among the last thousand runs, the event itself is removed.
     node.settle(&ask(&policy, "ann", 1), &charges[600], 0).unwrap();
     assert_eq!(waits(2).await, left(0));
-    // Before those, the oldest event is removed instead: as much is free now, and no more later.
+    // In place of an older event, the oldest event is removed: as much is free now, but no more is
+    // free later.
     node.settle(&ask(&policy, "ann", 1), &charges[100], 0).unwrap();
     assert_eq!(waits(3).await, left(1));
     assert_eq!(waits(2).await, Some(Duration::ZERO));
@@ -123,7 +124,8 @@ async fn used_units_stay_used_when_quotas_change() {
             assert!(!allowed(&with(Quota::per_minute(4))).await, "{algorithm:?}");
             assert!(allowed(&with(Quota::per_minute(60))).await, "{algorithm:?}");
         }
-        // A client waits no longer than the new quota can make it, even if it does not stop.
+        // A client waits no longer than the new quota can make it, even if it keeps sending
+        // requests.
         assert!(!allowed(&with(Quota::per_minute(4))).await, "{algorithm:?}");
         let mut times = 0;
         for _ in 0..12 {

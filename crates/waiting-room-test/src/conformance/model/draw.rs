@@ -18,8 +18,8 @@ pub(super) struct ModelDraw {
     pub(super) order: Option<Shuffle>,
     /// The numbers of the entrants who were admitted or have left.
     pub(super) departed: Vec<u32>,
-    /// For each entrant whose ticket is from before a loss of state: how many entrants with better
-    /// places no longer waited.
+    /// For each entrant whose ticket is from before a loss of state: the number of entrants with
+    /// better places who no longer waited.
     pub(super) waited: BTreeMap<u32, u32>,
 }
 
@@ -54,8 +54,8 @@ impl ModelDraw {
         self.started.is_some_and(|(_, settled_at)| now < settled_at)
     }
 
-    /// Starts the event. The room notices the start at `now`. A room that has noticed nothing of
-    /// the prequeue does not know the number of entrants.
+    /// Starts the event. The room notices the start at `now`. A room that has not noticed the
+    /// prequeue does not know the number of entrants.
     pub(super) fn start(&mut self, at: Timestamp, now: Timestamp, refresh: Duration, knows: bool) {
         if self.started.is_none() {
             self.started = Some((at, now + settles_after(refresh)));
@@ -65,7 +65,7 @@ impl ModelDraw {
         }
     }
 
-    /// Takes note that all entrants are at their places.
+    /// Records that every entrant has its place in the line as of `now`.
     pub(super) fn settle_at(&mut self, now: Timestamp) {
         self.started = self.started.map(|(start, _)| (start, now));
     }

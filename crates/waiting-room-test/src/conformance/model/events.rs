@@ -97,7 +97,7 @@ impl Model {
         })
     }
 
-    /// Updates the number in a ticket, and returns what the visitor is ordered by.
+    /// Updates the number in a ticket, and returns the order of its visitor.
     pub(super) fn recognize(&mut self, ticket: &mut Ticket) -> u64 {
         let place = self.places.iter().find(|place| place.id == ticket.id);
         let own = place.and_then(|place| Some((place.number?, place.order)));

@@ -5,11 +5,12 @@ use waiting_room_core::{
     room::{QueueingMethod, SessionRenewal},
 };
 
-use super::{super::plan::Sharing, LATE, Model, Place};
+use super::{LATE, Model, Place};
 
 impl Model {
-    /// Continues a session, which gives way if it is above the share of its network and others wait,
-    /// or if it is too long, and if more visitors wait than slots are or will be free.
+    /// Continues a session. The session gives way if it is too long, or if it exceeds the share of
+    /// its network while others wait, but only if waiting visitors outnumber the slots that are or
+    /// will be free.
     pub(super) fn prolong(&mut self, pass: Pass, now: Timestamp) -> Pass {
         let free = (self.settings.total_active_users as usize).saturating_sub(self.sessions.len());
         self.counted.retain(|id| *id != pass.id);
@@ -21,7 +22,7 @@ impl Model {
             let lifetime = self.settings.timing().pass_lifetime();
             renewed.expires_at = pass.expires_at.max(now + lifetime);
         }
-        let longest = self.settings.longest_visit.filter(|_| self.sharing == Sharing::All);
+        let longest = self.settings.longest_visit;
         let is_long =
             longest.is_some_and(|longest| renewed.expires_at > pass.accepted_at + longest);
         let is_other =
@@ -59,9 +60,8 @@ impl Model {
     pub(super) fn is_network_full(&self, id: VisitorId) -> bool {
         let total = self.settings.total_active_users;
         let most = self.settings.shares.places(total, self.settings.line_capacity);
-        let levels = if self.sharing == Sharing::All { 3 } else { 1 };
         most.is_some_and(|most| {
-            (0..levels).any(|level| {
+            (0..3).any(|level| {
                 let held = self.places.iter().filter(|place| shares(level, place.id, id)).count();
                 id.network().is_some() && held >= most[level] as usize
             })
@@ -103,7 +103,7 @@ impl Model {
         }
     }
 
-    /// Lets the late places enter whose turn it is.
+    /// Lets the late places whose turn it is enter the line.
     pub(super) fn let_in(&mut self, now: Timestamp) {
         loop {
             let end = LATE + self.entered * UNIT;
@@ -126,14 +126,14 @@ impl Model {
     }
 
     /// Returns the largest number of slots, and the largest number of places, that one network has.
-    pub(super) fn of_one_network(&self) -> Option<[usize; 2]> {
+    pub(super) fn of_one_network(&self) -> [usize; 2] {
         let most = |ids: Vec<VisitorId>| {
             let of = |id: &VisitorId| ids.iter().filter(|other| shares(0, **other, *id)).count();
             ids.iter().map(of).max().unwrap_or(0)
         };
         let slots = most(self.sessions.iter().map(|session| session.id).collect());
         let places = most(self.places.iter().map(|place| place.id).collect());
-        (self.sharing == Sharing::All).then_some([slots, places])
+        [slots, places]
     }
 
     /// Forgets what is known of networks without places, and of sessions that are over.
@@ -157,8 +157,7 @@ impl Model {
     }
 
     fn shares_of_slots(&self) -> Option<[u32; 3]> {
-        let shares = self.settings.shares.slots(self.settings.total_active_users);
-        shares.filter(|_| self.sharing == Sharing::All)
+        self.settings.shares.slots(self.settings.total_active_users)
     }
 
     fn is_by_arrival(&self, ticket: &Ticket) -> bool {
@@ -179,5 +178,5 @@ fn has(id: VisitorId, key: u64) -> bool {
     id.network().is_some_and(|network| network.levels().contains(&key))
 }
 
-/// The units in which a place is divided.
+/// The number of units into which a place is divided.
 const UNIT: u64 = 1 << 10;

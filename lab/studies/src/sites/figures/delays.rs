@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use super::{
     tables::percent,
-    worlds::{self, Contender, Size},
+    worlds::{self, Contender},
 };
 use crate::{
+    figures::Size,
     sheet::{Column, Sheet},
     sites::scenario::Scenario,
 };

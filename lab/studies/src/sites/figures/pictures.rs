@@ -2,16 +2,16 @@
 
 use svg::Document;
 
-use super::{study::Study, timelines::DEATH_MINUTES};
+use super::timelines::DEATH_MINUTES;
 use crate::{
     chart::{Axis, Bars, Curves, Panel, draw_bars, draw_curves},
     sheet::Sheet,
 };
 
 /// All charts, by name.
-pub(super) fn pictures(study: &Study) -> Vec<(&'static str, Document)> {
+pub(super) fn pictures(seeds: &[u64], sheets: &[Sheet]) -> Vec<(&'static str, Document)> {
     let draw = |sheet: &Sheet| {
-        let seeds = study.seeds_of(sheet);
+        let seeds = sheet.seeds_of(seeds);
         let bars = |panels: &[Panel<'_>]| draw_bars(seeds, &Bars { title: sheet.title, panels });
         let panel = |columns, unit| Panel { sheet, columns, unit, title: None, limit: None };
         let limited = |columns| Panel { limit: Some((100.0, "the limit")), ..panel(columns, "%") };
@@ -33,7 +33,7 @@ pub(super) fn pictures(study: &Study) -> Vec<(&'static str, Document)> {
         };
         Some((sheet.name, picture))
     };
-    study.sheets.iter().filter_map(draw).collect()
+    sheets.iter().filter_map(draw).collect()
 }
 
 fn death(sheet: &Sheet) -> Curves<'_> {

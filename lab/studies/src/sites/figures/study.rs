@@ -1,53 +1,35 @@
 //! All tables, with all seeds.
 
-use super::{delays, tables, timelines, worlds::Size};
+use super::{delays, pictures::pictures, tables, timelines};
 use crate::{
     bar::{Bar, Bound},
+    figures::{Figures, Size},
     sheet::Sheet,
 };
 
-/// The results of the study.
-#[derive(Clone, Debug)]
-pub(crate) struct Study {
-    pub(super) seeds: Vec<u64>,
-    pub(super) sheets: Vec<Sheet>,
-}
-
-impl Study {
-    /// Runs the study. The result depends on the seeds and the size, not on the number of threads.
-    pub(crate) fn run(seeds: &[u64], size: Size) -> Self {
-        let mut sheets = vec![tables::first_queue(seeds, size), tables::spike(seeds, size)];
-        sheets.extend([delays::delays(seeds), delays::turn(seeds, size)]);
-        sheets.push(tables::dead_site(seeds, size));
-        if size == Size::Full {
-            sheets.extend(tables::ramp(seeds));
-            sheets.push(tables::cut_site(seeds));
-            sheets.extend([timelines::death(seeds), timelines::messages(seeds)]);
-        }
-        Self { seeds: seeds.to_vec(), sheets }
+/// Runs the study. The result depends on the seeds and the size, not on the number of threads.
+pub(crate) fn run(seeds: &[u64], size: Size) -> Figures {
+    let mut sheets = vec![tables::first_queue(seeds, size), tables::spike(seeds, size)];
+    sheets.extend([delays::delays(seeds), delays::turn(seeds, size)]);
+    sheets.push(tables::dead_site(seeds, size));
+    if size == Size::Full {
+        sheets.extend(tables::ramp(seeds));
+        sheets.push(tables::cut_site(seeds));
+        sheets.extend([timelines::death(seeds), timelines::messages(seeds)]);
     }
-
-    /// The bars, which express the known properties of the policies.
-    pub(crate) fn bars(&self) -> Vec<Bar> {
-        bars(self)
-    }
-
-    /// The table with this name.
-    pub(super) fn sheet(&self, name: &str) -> Option<&Sheet> {
-        self.sheets.iter().find(|sheet| sheet.name == name)
-    }
-
-    /// The seeds of the values in a table.
-    pub(super) fn seeds_of(&self, sheet: &Sheet) -> &[u64] {
-        let count = sheet.lines.first().and_then(|line| line.figures.first());
-        let count = count.map_or(0, |figure| figure.0.len());
-        &self.seeds[..count]
+    Figures {
+        name: "sites",
+        bars: bars(&sheets),
+        pictures: pictures(seeds, &sheets),
+        seeds: seeds.to_vec(),
+        sheets,
     }
 }
 
 /// All bars of a study.
-pub(super) fn bars(study: &Study) -> Vec<Bar> {
-    let sheet = |name| study.sheet(name).expect("a table of every study");
+fn bars(sheets: &[Sheet]) -> Vec<Bar> {
+    let in_study = |name: &str| sheets.iter().find(|sheet| sheet.name == name);
+    let sheet = |name| in_study(name).expect("a table of every study");
     let first = sheet("first-queue");
     let spike = sheet("spike");
     let delay = sheet("delay");
@@ -59,8 +41,7 @@ pub(super) fn bars(study: &Study) -> Vec<Bar> {
     // the bar, and a single seed may miss it.
     let usual = |column, bound| Bar::of_mean(first, column, |name| name == "Even", bound);
     let in_full = |name, column| {
-        study
-            .sheet(name)
+        in_study(name)
             .map_or_else(Vec::new, |sheet| of(sheet, column, "Escrow", Bound::AtMost(100.0)))
     };
     [

@@ -1,7 +1,8 @@
 //! The measurements, as tables.
 
-use super::worlds::{self, Contender, Size};
+use super::worlds::{self, Contender};
 use crate::{
+    figures::Size,
     sheet::{Column, Sheet, measure_each},
     sites::report::Report,
 };
@@ -114,8 +115,6 @@ pub(super) fn dead_site(seeds: &[u64], size: Size) -> Sheet {
         vec![
             percent(report.util_at_first_early_queue),
             report.early_queued as f64,
-            percent(report.util_at_first_early_queue_with_stranded),
-            report.early_queued_with_stranded as f64,
             100.0 * report.max_active_over_limit,
             f64::from(report.max_stranded_slots),
             report.recovery_s.unwrap_or(f64::NAN),
@@ -191,8 +190,6 @@ const SPIKE: &[Column] = &[
 const DEAD_SITE: &[Column] = &[
     Column::new("first too early %", 1),
     Column::new("too early", 0),
-    Column::new("first, with stranded %", 1),
-    Column::new("too early, with stranded", 0),
     Column::new("highest active %", 1),
     Column::new("stranded slots", 0),
     Column::new("for s", 0),

@@ -4,11 +4,14 @@
 use super::{
     delays,
     pictures::pictures,
-    study::{Study, of_escrow},
+    study::of_escrow,
     tables,
-    worlds::{self, Contender, Size},
+    worlds::{self, Contender},
 };
-use crate::sheet::{Column, Sheet};
+use crate::{
+    figures::Size,
+    sheet::{Column, Sheet},
+};
 
 #[test]
 fn v33_divided_evenly_queueing_begins_a_fifth_to_a_third_below_the_limit() {
@@ -21,9 +24,8 @@ fn v33_divided_evenly_queueing_begins_a_fifth_to_a_third_below_the_limit() {
 
 #[test]
 fn a_table_that_was_measured_and_has_a_picture_is_drawn() {
-    let study =
-        Study { seeds: vec![1], sheets: vec![tables::spike(&[1], Size::Quick), escrow(0.0)] };
-    let drawn: Vec<_> = pictures(&study).into_iter().map(|(name, _)| name).collect();
+    let sheets = [tables::spike(&[1], Size::Quick), escrow(0.0)];
+    let drawn: Vec<_> = pictures(&[1], &sheets).into_iter().map(|(name, _)| name).collect();
     assert_eq!(drawn, ["spike"]);
 }
 

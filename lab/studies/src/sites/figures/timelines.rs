@@ -29,7 +29,8 @@ pub(super) fn death(seeds: &[u64]) -> Sheet {
             .map(|seed| runs.iter().map(|reports| active(&reports[seed])).collect::<Vec<_>>());
         (format!("{minute:.3}"), by_seed.collect())
     });
-    Sheet::new(("death", "Active visitors while the largest of eight sites dies"), DEATH, lines)
+    let head = ("death", "Active visitors while the largest of eight sites dies");
+    Sheet::new(head, DEATH, lines).by("minute")
 }
 
 /// The messages of the ledgers in a second, over the number of sites, when the load has been steady
@@ -50,6 +51,7 @@ pub(super) fn messages(seeds: &[u64]) -> Sheet {
         };
         LOADS.map(of).to_vec()
     })
+    .by("sites")
 }
 
 const DEATH: &[Column] = &[

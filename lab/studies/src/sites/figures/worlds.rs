@@ -6,15 +6,6 @@ use crate::sites::{
     world::World,
 };
 
-/// The extent of the study.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Size {
-    /// The size in the documentation.
-    Full,
-    /// Only what the bars need.
-    Quick,
-}
-
 /// A policy, and its name in tables.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Contender {

@@ -76,17 +76,6 @@ fn the_end_of_an_exhausted_minute_is_not_known_far_away() {
 }
 
 #[test]
-fn stranded_slots_count_as_free_in_the_other_figure() {
-    let mut truth = truth();
-    truth.strand(Stranded { active: 2, new: 0 }, 100);
-    assert_eq!(early(&mut truth, 200), 0);
-    truth.admit(300, false, 300);
-    truth.admit(300, false, 300);
-    assert_eq!(early(&mut truth, 400), 0);
-    assert_eq!(truth.seen.early_with_stranded, Early { queued: 1, first: Some(0.0) });
-}
-
-#[test]
 fn stranded_slots_are_not_free_until_some_time_after_their_recovery() {
     let mut truth = truth();
     truth.strand(Stranded { active: 2, new: 0 }, 100);

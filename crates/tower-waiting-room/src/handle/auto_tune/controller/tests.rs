@@ -16,7 +16,7 @@ fn gate(limit: u32, in_flight: u32, queued: u32) -> GateSnapshot {
     gate
 }
 
-/// A controller between 100 and 1 000, and the number of refusals so far.
+/// A controller of rates from 100 to 1 000, and the number of refusals so far.
 struct Bench {
     controller: Controller,
     rate: u32,
@@ -82,7 +82,7 @@ fn the_rate_does_not_rise_if_that_helps_no_visitor_or_the_gate_is_busy() {
     unlimited.limit = None;
     assert_eq!(bench.period(&[unlimited], 0, true), RateStep::Keep(TuningCause::NoLimit));
     assert_eq!(bench.period(&[gate(0, 0, 0)], 0, true), RateStep::Keep(TuningCause::Busy));
-    // Of several gates under one name, the busiest decides. Without requests, there is none.
+    // Of several gates under one name, the busiest decides. An idle gate by key does not exist.
     let two = [gate(10, 1, 0), gate(10, 9, 0)];
     assert_eq!(bench.period(&two, 0, true), RateStep::Keep(TuningCause::Busy));
     assert_eq!(bench.period(&[], 0, true), RateStep::Set(550, TuningCause::Spare));
@@ -145,7 +145,7 @@ fn the_rate_does_not_rise_before_the_visitors_of_the_last_increase_arrive() {
     // Half of the visitors of a session at this rate are active, and use half of the permits.
     let seen = Observation { active: 250, ..bench.seen(true) };
     assert_eq!(bench.controller.decide(seen, at(10)), RateStep::Keep(TuningCause::Busy));
-    // There are not as many slots as visitors would come.
+    // There are fewer slots than visitors would arrive during a session at this rate.
     bench.controller.sample(&idle, 7);
     let seen = Observation { slots: 300, ..seen };
     assert_eq!(bench.controller.decide(seen, at(20)), RateStep::Set(550, TuningCause::Spare));
@@ -163,7 +163,7 @@ fn a_change_by_an_operator_is_the_new_starting_point() {
         assert_eq!(bench.period(&idle, 0, true), RateStep::Keep(TuningCause::Settling));
     }
     assert_eq!(bench.period(&idle, 0, true), RateStep::Set(850, TuningCause::Spare));
-    // After a decrease, the visitors of earlier rates stay for half of a session.
+    // After a decrease, the rate is kept for half a session.
     bench.rate = 700;
     assert_eq!(bench.period(&idle, 0, true), RateStep::Keep(TuningCause::ChangedElsewhere));
     for _ in 0..5 {
@@ -183,7 +183,7 @@ fn the_rate_finds_the_capacity_of_the_service_and_keeps_near_it() {
     let mut refused_seconds = 0;
     let mut served = 0.0;
     for second in 0..7_200_u64 {
-        // In sixtieths of a visitor.
+        // The arrivals of this second, in sixtieths of a visitor.
         arrived.push(rate);
         let active = arrived.iter().rev().take(300).sum::<u32>() / 60;
         let needed = active.div_ceil(10);

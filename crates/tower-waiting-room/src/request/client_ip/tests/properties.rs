@@ -51,8 +51,8 @@ fn stranger() -> impl Strategy<Value = IpAddr> {
     ]
 }
 
-/// The addresses of a client and of the trusted proxies on the way to the layer, as seen by the
-/// next hop of each.
+/// The addresses of a client and of the trusted proxies on the way to the layer, each as the next
+/// hop sees it.
 fn chain() -> impl Strategy<Value = (IpAddr, Vec<IpAddr>)> {
     (stranger(), vec(any::<[u8; 3]>().prop_map(|[b, c, d]| IpAddr::from([10, b, c, d])), 0..5))
 }

@@ -10,7 +10,7 @@ const BROWSER: (&str, &str) = ("accept", "text/html,*/*;q=0.8");
 const GERMAN: (&str, &str) = ("accept-language", "de");
 const ORIGIN: (&str, &str) = ("origin", "https://shop.example");
 
-/// Calls `check` with each kind of decision, about which a client gets an answer.
+/// Calls `check` with each kind of decision that the layer answers.
 fn every_decision(request: &Request<()>, check: impl Fn(&Unforwarded<'_>)) {
     let line = line("per_ip");
     let gate = PolicyLine::concurrent("works", 10).unwrap();
@@ -127,7 +127,7 @@ fn an_answer_with_prepared_headers_is_the_same_as_on_demand() {
     }
 }
 
-/// Refuses two requests in one second, the second a little later.
+/// Refuses a request, and another a little later in the same second.
 fn refuse_twice(page: Page, lines: &[(&'static str, &'static str)]) -> [Response<Bytes>; 2] {
     let responder = responder(page, JsonProfile::Cloudflare, RateHeaders::Common);
     let request = request(lines);

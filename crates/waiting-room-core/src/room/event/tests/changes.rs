@@ -214,7 +214,7 @@ fn a_starting_node_changes_only_events_that_have_not_begun() {
     let names: Vec<_> = schedule.events().iter().map(|event| &event.name).collect();
     assert_eq!(names, ["past", "doors"]);
     assert_eq!(schedule.event("doors"), Some(&doors()));
-    // What is over can be scheduled again.
+    // An event that is over can be scheduled again.
     let again = doors().start(at(9_000)).end(at(9_500)).prequeue_start(at(8_000));
     schedule.follow_release(&super::schedule([again.clone()]), at(2_600)).unwrap();
     assert_eq!(schedule.events(), [again]);

@@ -1,4 +1,4 @@
-//! The draw: known results, that it is a permutation, and that it is fair.
+//! Tests of the draw: it yields known results, is a permutation, and is fair.
 
 use std::{
     collections::BTreeMap,
@@ -188,8 +188,8 @@ fn shuffles(count: u32, entrants: u32) -> impl Iterator<Item = Shuffle> {
     })
 }
 
-/// Asserts that a chi-squared statistic is not larger than it is by chance once in a billion runs,
-/// by the approximation of Wilson and Hilferty.
+/// Asserts that a chi-squared statistic is at most the value that chance exceeds once in a billion
+/// runs, by the approximation of Wilson and Hilferty.
 #[track_caller]
 fn assert_by_chance(statistic: f64, degrees: f64) {
     let part = 2.0 / (9.0 * degrees);

@@ -91,7 +91,8 @@ fn a_clock_that_steps_over_the_end_skips_the_event() {
     crowd.run(&mut room, at(1_100));
     crowd.due.clear();
     (0..3).for_each(|who| crowd.ask(&mut room, who, at(6_100)));
-    // The places have lapsed in the meantime, so the visitors are newcomers under the own rules.
+    // The places have lapsed in the meantime, so the visitors are newcomers under the room's own
+    // rules.
     assert_eq!(crowd.admitted(), [0]);
     assert_eq!(room.rules(), &rules(1));
 }
@@ -200,7 +201,7 @@ fn a_room_that_is_restarted_after_the_start_keeps_the_drawn_order() {
 fn after_a_restart_just_behind_the_start_active_visitors_delay_no_others() {
     let mut first = room(rules(3), shuffled());
     let mut crowd = Crowd::new(12, at(1_010));
-    // All of them check in again after the slots are taken.
+    // All visitors check in again after the slots are taken.
     crowd.run(&mut first, at(1_650));
     assert_eq!(crowd.admitted().len(), 3);
     let mut waiting: Vec<_> = (0..12).filter(|who| !crowd.admitted().contains(who)).collect();
@@ -224,7 +225,7 @@ fn after_a_restart_just_behind_the_start_active_visitors_delay_no_others() {
 
 #[test]
 fn an_entrant_that_returns_after_its_place_has_lapsed_counts_again() {
-    // One operation removes up to three lapsed places, besides that of its own visitor.
+    // One operation removes up to three lapsed places, in addition to the place of its own visitor.
     for sweeps in [0, 2] {
         let mut room = room(rules(1), shuffled());
         let mut crowd = Crowd::new(6, at(1_010));
@@ -243,7 +244,7 @@ fn an_entrant_that_returns_after_its_place_has_lapsed_counts_again() {
             crowd.ask(&mut room, who, back);
             assert!(crowd.ticket(who).entrant.is_some());
         }
-        // The room sleeps over the start, so all entrants get the time to check in.
+        // The room gets no request around the start, so all entrants get time to check in.
         let places: Vec<_> = {
             let lottery = shuffled().lottery(&shuffled().events()[0]).unwrap().clone();
             let shuffle = lottery.reveal(6, None).unwrap().verify(&doors_commitment()).unwrap();
@@ -259,8 +260,8 @@ fn an_entrant_that_returns_after_its_place_has_lapsed_counts_again() {
     }
 }
 
-/// Returns a room with one slot, whose visitor with the returned id has been active since before the
-/// prequeue, and two entrants, the one with the better place first.
+/// Returns a room with one slot, the visitor who has used this slot since before the prequeue, and
+/// the tickets of two entrants, the one with the better place first.
 fn two_entrants_and_a_visitor_inside() -> (Room, VisitorId, [Ticket; 2]) {
     let mut room = room(rules(1), shuffled());
     let inside = VisitorId::new(1);
@@ -284,12 +285,13 @@ fn waits(verdict: Verdict) -> (Ticket, Reason) {
 #[test]
 fn an_entrant_that_shows_a_lapsed_ticket_before_a_reissued_one_counts_again() {
     let (mut room, inside, [first, second]) = two_entrants_and_a_visitor_inside();
-    // The places lapse, the room sleeps over the start, and a copy from before the reissue comes first.
+    // The places lapse, and the room gets no request around the start. Then the room sees a copy of
+    // the ticket from before the reissue first.
     let (ticket, _) = waits(room.check_in(&first, at(1_610)));
     assert_eq!((ticket.entrant, ticket.shown_position), (None, Some(1)));
     let (ticket, _) = waits(room.stay(&first.reissued(at(1_609)), at(1_610)));
     assert_eq!(ticket.entrant.unwrap().place, Some(1));
-    // It is away after three seconds, but has time to come back.
+    // The first entrant is away after three seconds, but has time to come back.
     room.leave(inside, at(1_615));
     let (ticket, reason) = waits(room.check_in(&second.reissued(at(1_614)), at(1_615)));
     assert_eq!((reason, ticket.shown_position), (Reason::QueuedBehindOthers, Some(2)));
@@ -303,7 +305,8 @@ fn an_entrant_admitted_from_a_place_without_a_number_delays_no_others() {
     let [first, second] = lapsed.map(|ticket| ticket.reissued(at(1_599)));
     let [first, second] = [first, second].map(|ticket| waits(room.check_in(&ticket, at(1_601))).0);
     assert_eq!([first, second].map(|ticket| ticket.shown_position), [Some(1), Some(2)]);
-    // Another room knows neither of them, and sees a lapsed ticket of the first one first.
+    // Another room knows neither entrant, and sees a lapsed ticket of the first entrant before any
+    // other ticket.
     let mut next = self::room(rules(1), shuffled());
     next.recover(at(1_602));
     assert!(matches!(next.enter(inside, at(1_602)), Verdict::Admit { .. }));

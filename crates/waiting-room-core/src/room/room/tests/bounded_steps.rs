@@ -9,8 +9,9 @@ use crate::room::{
     work::{Sizes, steps_of},
 };
 
-/// The maximum number of entries that an operation may read or move one by one. Nearly as many are needed for
-/// ten thousand visitors as for a hundred thousand: a step for each fiftieth visitor would be too many.
+/// The maximum number of entries that an operation may read or move one by one. An operation needs
+/// nearly as many for ten thousand visitors as for a hundred thousand. One more per fifty visitors
+/// would exceed this maximum.
 const MOST: usize = 13_000;
 
 const INTERVAL: Duration = Duration::from_secs(20);

@@ -211,7 +211,7 @@ fn a_client_that_is_a_quarter_of_a_second_early_is_on_time() {
     let due = first.next_check_in;
     assert!(!first.is_early(due.before(Duration::from_millis(250))));
     assert!(first.is_early(due.before(Duration::from_millis(251))));
-    // A node that reissues the ticket at that time marks it all the same.
+    // A ticket that a node reissues this early is still marked as reissued.
     let reissued = first.reissued(due.before(Duration::from_millis(250)));
     assert!(reissued.is_reissued() && !first.is_reissued());
     assert_eq!(

@@ -1,5 +1,5 @@
-//! Tests of the shares of networks: attacks by the owner of few networks, with people who come while
-//! they last, and crowds within their shares.
+//! Tests of the shares of networks: attacks from a few networks while people arrive, and crowds
+//! within their shares.
 
 use std::num::NonZeroU16;
 
@@ -71,7 +71,7 @@ fn of(wide: u16, middle: u16, narrow: u16, who: u128) -> VisitorId {
     id(who << 112 | who).of_network(NonZeroU16::new(wide).map(|w| Network::new(w, middle, narrow)))
 }
 
-/// README's room.
+/// The rules of the room in the README.
 fn readme() -> RoomRules {
     RoomRules::new("shop", 200).new_users_per_minute(200).session_duration(Duration::from_secs(300))
 }
@@ -80,9 +80,9 @@ fn off(rules: RoomRules) -> RoomRules {
     rules.shares(Shares::Off).longest_visit(None)
 }
 
-/// Lets an attacker with these clients act, up to `each_second` of them in a second, and 20 people
-/// who come after `people_at` seconds, each from a network of its own. Returns how long each person
-/// waited who was let in within two hours.
+/// Simulates an attacker with these clients, of which up to `each_second` act per second, and 20
+/// people who come after `people_at` seconds, each from a network of its own. Returns the wait of
+/// each person who was let in within two hours.
 fn strike(rules: RoomRules, mut bots: Vec<Client>, each_second: usize, people_at: u64) -> Vec<u64> {
     crate::room::work::Sizes::use_usual();
     let mut room = room(rules);
@@ -206,7 +206,7 @@ proptest! {
         let mut passes = std::collections::BTreeMap::new();
         let mut now = 1;
         for (verb, who, pause) in steps {
-            // Nine visitors of each of eight networks; 10 slots and places are within a share.
+            // Nine visitors of each of eight networks; 10 slots and 10 places are within a share.
             let id = of(who % 8 + 1, 0, 0, who.into());
             if verb == 0 {
                 now += pause / 20;

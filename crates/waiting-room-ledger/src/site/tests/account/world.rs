@@ -39,7 +39,7 @@ const SLOTS: EscrowRules = EscrowRules::new().session(SESSION).lease(Duration::f
 const HELD: Duration = Duration::from_secs(8);
 const MINUTE: EscrowRules =
     EscrowRules::rolling_minute().session(HELD).lease(Duration::from_secs(9));
-/// More than a world needs of anything.
+/// More slots than any world needs.
 const PLENTY: u64 = 1_000_000;
 const FOREVER: Duration = Duration::from_secs(1_000_000);
 /// The visitors of the other site have greater ids.

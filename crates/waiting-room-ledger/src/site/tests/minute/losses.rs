@@ -41,7 +41,8 @@ async fn a_lost_room_counts_all_places_as_taken_until_the_minute_is_over() {
         site.waits(Reason::QueuedRate).await;
 
         site.pass_with_leases(gone() - TICK).await;
-        // The visitor that was admitted after the loss no longer counts as one of the last minute.
+        // The visitor that was admitted after the loss no longer counts as a visitor of the last
+        // minute.
         site.admitted().await;
         site.waits(Reason::QueuedRate).await;
         site.pass(TICK);
@@ -79,7 +80,7 @@ async fn after_a_restart_the_places_of_known_visitors_count_twice() {
         site.grant(ActiveVisitors, 9).await;
         site.join(NewVisitors, 4).await;
         site.at_door = 1;
-        // The server may have lost two others.
+        // The server may have lost two other visitors.
         site.waits(Reason::QueuedRate).await;
         assert_eq!(site.figures(NewVisitors).await, [4, 0, 4, 0]);
         site.clock.advance_to(BEGIN + held());

@@ -8,10 +8,10 @@ use waiting_room_core::{RoomRules, Store, Ticket, Timestamp, Verdict, VisitorId}
 use super::{OTHERS, SITE_OF_LINE, Side, World, disagree};
 use crate::{escrow::LineFront, model::Admission, site::tests::account::InLine};
 
-/// The most visitors in a line, so that all of them are in the front, which is all that a ledger
-/// knows.
+/// The maximum number of visitors in a line, so that all of them are in the front. A ledger knows
+/// nothing else about a line.
 const LONGEST: usize = LineFront::MAX_BUCKETS;
-/// Visitors check in every five seconds at least, and lose their places in a world.
+/// Visitors check in at least every five seconds, so that places can lapse within a world.
 const REFRESH: Duration = Duration::from_secs(5);
 const RETENTION: Duration = Duration::from_secs(12);
 /// The stand-ins for visitors ahead of another one have greater ids.
@@ -24,7 +24,7 @@ pub(super) struct Lines {
     tickets: BTreeMap<VisitorId, Ticket>,
     /// The present visitors, in order.
     present: Vec<(Timestamp, VisitorId)>,
-    /// The first of them, if it is held at the door.
+    /// The first present visitor, if it is held at the door.
     pub(super) at_door: Option<VisitorId>,
     /// The arrivals of the visitors who wait at the other site, in order.
     other: Vec<Timestamp>,
@@ -115,8 +115,8 @@ impl World {
     }
 
     /// The first visitor in line checks in, and is held at the door if there is no slot. No other
-    /// visitor is, because a ledger that gets a slot admits a visitor who is held, no matter who is
-    /// ahead.
+    /// visitor is held, because a ledger that gets a slot admits a visitor who is held, no matter
+    /// who is ahead.
     pub(super) async fn wait_at_door(&mut self) -> Result<(), TestCaseError> {
         let now = self.now;
         let Some(&(since, visitor)) = self.lines.present.first() else { return Ok(()) };
