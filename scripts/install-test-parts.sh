@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the dependencies of the tests that a Rust toolchain does not bring: a browser with its
-# driver, curl, OpenSSL for a client in Rust, HAProxy, nginx, PostgreSQL, Redis, Valkey, valgrind,
+# Installs the dependencies of the tests that a Rust toolchain does not bring: browsers with a
+# driver, curl, wget, OpenSSL for a client in Rust, HAProxy, nginx, PostgreSQL, Redis, Valkey, valgrind,
 # Prometheus, and the clients for Node and Python. For Debian. Asks no questions, and does nothing if
 # everything is installed.
 set -euo pipefail
@@ -18,6 +18,8 @@ has() {
 # --- From Debian: what is missing, whatever package it came from ---
 packages=()
 has curl || packages+=(curl)
+has wget || packages+=(wget)
+has w3m || packages+=(w3m)
 has chromium || packages+=(chromium fonts-dejavu-core fonts-ipafont-gothic)
 has chromedriver || packages+=(chromium-driver)
 has node || packages+=(nodejs)

@@ -150,7 +150,7 @@ impl WebDriverCompatibleCommand for Extension {
 const MAX_BROWSERS: usize = 3;
 
 /// For use as root in a container without a display, and without requests to other servers.
-const ARGUMENTS: [&str; 11] = [
+const ARGUMENTS: [&str; 12] = [
     "--headless=new",
     "--no-sandbox",
     "--disable-gpu",
@@ -160,6 +160,7 @@ const ARGUMENTS: [&str; 11] = [
     "--disable-default-apps",
     "--disable-extensions",
     "--disable-sync",
+    "--host-resolver-rules=MAP *.example 127.0.0.1",
     "--no-default-browser-check",
     "--no-first-run",
 ];

@@ -107,7 +107,7 @@ pub(crate) fn templates() -> Target {
         let mut sender = Sender::new(&WaitingRoomLayer::new(config));
         sender.send("/", &[]);
         let (outcome, _, body) = sender.send("/", &[("accept", b"text/html".to_vec())]);
-        format!("{outcome} {}", body.len().ilog2())
+        format!("{outcome} {}", body.len().max(1).ilog2())
     })
 }
 

@@ -8,6 +8,7 @@ mod fits;
 mod form;
 mod frames;
 mod history;
+mod libraries;
 mod looks;
 mod milestones;
 mod outage;

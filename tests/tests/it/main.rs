@@ -19,4 +19,5 @@ mod push;
 mod python;
 mod restart;
 mod testing;
+mod text_clients;
 mod upgrade;

@@ -7,6 +7,7 @@ use tokio_tungstenite::{
     connect_async,
     tungstenite::{Error, Message, client::IntoClientRequest},
 };
+use tower_waiting_room::Concurrency;
 
 #[tokio::test]
 async fn a_handshake_is_refused_with_a_status_that_the_client_can_read() {
@@ -20,8 +21,8 @@ async fn a_handshake_is_refused_with_a_status_that_the_client_can_read() {
 }
 
 #[tokio::test]
-async fn with_a_pass_the_upgrade_goes_through() {
-    let house = House::open(config());
+async fn with_a_pass_the_upgrade_goes_through_and_holds_no_permit() {
+    let house = House::open(config().concurrency(Concurrency::limit(1).queue(0)));
     let seen = Visitor::of(&house).get("/").await;
     let pass = seen.header("set-cookie").and_then(|line| line.split(';').next()).unwrap();
     let mut request = house.url("/echo").replace("http:", "ws:").into_client_request().unwrap();
@@ -30,4 +31,8 @@ async fn with_a_pass_the_upgrade_goes_through() {
     assert_eq!(response.status(), StatusCode::SWITCHING_PROTOCOLS);
     socket.send(Message::text("hello")).await.unwrap();
     assert_eq!(socket.next().await.unwrap().unwrap(), Message::text("hello"));
+    // The gate bounds handshakes, not open connections.
+    assert_eq!(house.handle().gates()[0].snapshots()[0].in_flight, 0);
+    socket.send(Message::text("still open")).await.unwrap();
+    assert_eq!(socket.next().await.unwrap().unwrap(), Message::text("still open"));
 }

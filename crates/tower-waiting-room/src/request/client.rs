@@ -370,7 +370,12 @@ fn negotiate(headers: &HeaderMap, asked: AcceptHeader<'_>, page: bool) -> Client
             combined(headers, &ACCEPT, MAX_ACCEPT_LEN, Preference::of).flatten()
         }
     };
-    match preference.map(|preference| if page { preference.any } else { preference.data }) {
+    let chosen = match preference {
+        // A script that accepts only HTML, such as htmx 4, puts any answer into its page.
+        Some(Preference { any: Some(Offer::Html), data: None }) if !page => Some(Some(Offer::Text)),
+        preference => preference.map(|of| if page { of.any } else { of.data }),
+    };
+    match chosen {
         None | Some(Some(Offer::Json)) => ClientKind::Json,
         Some(None | Some(Offer::Problem)) => ClientKind::Problem,
         Some(Some(Offer::Html)) => ClientKind::Navigation,
