@@ -1,4 +1,4 @@
-//! The study in short, with a fresh seed, and the tables of the guide.
+//! The study in short, with fresh seeds, and the tables of the guide.
 
 use std::{fmt::Write, path::Path};
 
@@ -10,7 +10,7 @@ use crate::{bar::Bar, figures::Size};
 
 #[test]
 fn honest_crowds_wait_no_longer_than_without_shares_and_people_come_through_an_attack() {
-    let study = run(&seeds(1), Size::Quick);
+    let study = run(&seeds(3), Size::Quick);
     study.bars.iter().for_each(|bar| eprintln!("{bar}"));
     assert_eq!(study.bars.len(), 10);
     assert!(study.bars.iter().all(Bar::is_met), "{:#?}", study.bars);
