@@ -199,7 +199,8 @@ async fn a_room_with_the_layout_of_another_release_is_refused_and_left_alone() {
         let store = node(&server, RoomRules::new("shop", 1)).await;
         admitted(&store, 1).await;
         let mut connection = manager(&server).await;
-        for layout in [None, Some("4"), Some("6")] {
+        let own: String = connection.hget("{wr:shop}:room", "layout").await.unwrap();
+        for layout in [None, Some("0"), Some("999")] {
             let _: i64 = connection.hdel("{wr:shop}:room", "layout").await.unwrap();
             if let Some(layout) = layout {
                 let () = connection.hset("{wr:shop}:room", "layout", layout).await.unwrap();
@@ -209,7 +210,7 @@ async fn a_room_with_the_layout_of_another_release_is_refused_and_left_alone() {
             assert!(source.contains("layout"), "{engine}, {layout:?}: {source}");
             assert_eq!(store.enter(VisitorId::new(2)).await.unwrap_err().kind(), refused.kind());
         }
-        let () = connection.hset("{wr:shop}:room", "layout", "5").await.unwrap();
+        let () = connection.hset("{wr:shop}:room", "layout", own).await.unwrap();
         let renewed = eventually(async || store.snapshot().await.ok()).await;
         assert_eq!(renewed.active, 1);
     })
