@@ -1,7 +1,9 @@
 //! Holds all connections that a ledger accepts from clients without a key, from many addresses, and
 //! opens another one for each that is closed. The shop is a site of this ledger. Its connection is
-//! cut once. After its lease it lets nobody in without the ledger,
-//! so people who come then get in only if it has come back.
+//! cut once. After its lease, the shop lets visitors in only if it has come back.
+//!
+//! The shop also came back when the newest connection made room instead of the oldest: the tests of
+//! the ledger hold that rule.
 
 use std::{
     io::ErrorKind,

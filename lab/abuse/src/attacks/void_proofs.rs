@@ -1,7 +1,10 @@
 //! Uses proofs that are void or have been used. A client ends its session and sends the dead pass,
 //! again and again, to a path that is limited by visitor. Others give up tickets as fast as they can,
 //! and present the copies later. Another one sends copies of tickets that have made a place. People
-//! must get in meanwhile, and those in line must keep their positions.
+//! must get in meanwhile, and all those in line must get the slots that become free.
+//!
+//! The copies of given-up tickets took no places here with their rule switched off, either: the tests
+//! of the layer hold that rule.
 
 use std::{net::Ipv4Addr, time::Duration};
 

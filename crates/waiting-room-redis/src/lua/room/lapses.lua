@@ -25,8 +25,9 @@ local function lapse(id, kind, deadline_us, second, third)
     end
 end
 
--- Returns what the room knows about a visitor, or nothing if the visitor has no record: the session
--- or nil, the kind of the record, and the arrival of a visitor in line and whether its place is late. A lapsed record of this visitor is handled first, even if many other records have lapsed.
+-- Returns what the room knows about a visitor, or nothing if the visitor has no record: the session or
+-- nil, the kind of the record and, for a visitor in line, the arrival and whether the place is late. A
+-- lapsed record of this visitor is handled first, even if many other records have lapsed.
 local function visitor(id)
     local _, page, at = find(id)
     if not at then
