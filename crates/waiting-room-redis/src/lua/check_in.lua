@@ -6,7 +6,8 @@
 --       place (1), jitter in thousandths (2), lot (8), 1 if a node has reissued its ticket (1),
 --       1 if it only stays (1), head_start_us (8), 1 if it returns from a lapsed session (1), the
 --       number of places that its ticket is late by (4); for an entrant also: number (4), tag of the
---       draw (4), place (4) and number of entrants (4), both 0 if unknown, and the position at the last check-in (4), or 0 if that was not after the draw;
+--       draw (4), place (4) and number of entrants (4), both 0 if unknown, and the position at the
+--       last check-in (4), or 0 if that was not after the draw;
 --       after a question also the number (4) and the place (4) of each entrant in question
 -- reply for each visitor, one of:
 --       {'admit', reason, bucket, accepted_us, expires_us}
